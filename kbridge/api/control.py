@@ -1,0 +1,104 @@
+"""Choosing: by a condition, by the learning phase."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kbridge.api.declare import composite, operation
+from kbridge.api.rules import TensorLike
+from kbridge.errors import ArgumentError
+from kbridge.symbolic.tensor import Tensor
+
+
+def _chosen_shape(condition: Any, x: Any, y: Any) -> Any:
+    """One branch's shape: sizes on which the branches differ are unknown."""
+    if len(x.shape) != len(y.shape):
+        raise ArgumentError(
+            f"the branches must have one rank, got the shapes {x.shape} and {y.shape}"
+        )
+    return tuple(p if p == q else None for p, q in zip(x.shape, y.shape, strict=True))
+
+
+@operation(
+    "condition x y", promote="x y", shape=_chosen_shape, dtype=lambda c, x, y: x.dtype, public=False
+)
+def choose(condition: TensorLike, x: TensorLike, y: TensorLike) -> Any:
+    """``x`` where the scalar ``condition`` holds, else ``y``; their sizes may differ."""
+
+
+@composite
+def switch(
+    K: Any, condition: TensorLike, then_expression: Any, else_expression: Any
+) -> Any:
+    """``then_expression`` where ``condition`` is not 0, else ``else_expression``.
+
+    A scalar condition chooses between the whole branches, which may differ in size. Otherwise
+    the condition (padded with axes at the end up to the branches' rank) chooses by element.
+    Branches may be callables without arguments. What is not chosen does not matter, even nan.
+    """
+    x = then_expression() if callable(then_expression) else then_expression
+    y = else_expression() if callable(else_expression) else else_expression
+    if not isinstance(condition, Tensor) and K.ndim(condition) == 0 and not K.is_tensor(condition):
+        return K.identity(x) if bool(condition) else K.identity(y)
+    rank = K.ndim(condition)
+    if rank == 0:
+        return K.choose(condition, x, y)
+    wide = max(K.ndim(x), K.ndim(y))
+    if rank > wide:
+        raise ArgumentError(
+            f"K.switch: the condition has rank {rank}, more than the branches' rank {wide}; it "
+            f"must be a scalar or have at most their rank"
+        )
+    if rank < wide:
+        sizes = K.int_shape(condition)
+        dynamic = K.shape(condition) if sum(size is None for size in sizes) > 1 else None
+        target = [
+            (-1 if dynamic is None else dynamic[i]) if size is None else size
+            for i, size in enumerate(sizes)
+        ]
+        condition = K.reshape(condition, [*target, *[1] * (wide - rank)])
+    return K.where(condition, x, y)
+
+
+# --- the learning phase --------------------------------------------------------------------------
+
+
+@composite
+def learning_phase(K: Any) -> Any:
+    """The learning phase: 0 or 1 once it is set, else a tensor, 0 where it is not fed."""
+    fixed = K.session.learning_phase
+    return K.phase_placeholder if fixed is None else fixed
+
+
+@composite
+def set_learning_phase(K: Any, value: int) -> None:
+    """Fix the learning phase: 0 for test, 1 for training."""
+    if value not in (0, 1):
+        raise ArgumentError(f"K.set_learning_phase: expected 0 (test) or 1 (training), got {value}")
+    K.session.learning_phase = int(value)
+
+
+@composite
+def in_train_phase(K: Any, x: Any, alt: Any, training: Any = None) -> Any:
+    """``x`` in training, else ``alt``; both may be callables.
+
+    ``training`` overrides the learning phase: a bool, an int or a tensor.
+    """
+    uses_phase = training is None
+    if training is None:
+        training = K.learning_phase()
+    if not isinstance(training, Tensor) and not K.is_tensor(training):
+        chosen = x if int(training) else alt
+        return chosen() if callable(chosen) else chosen
+    result = K.switch(training, x, alt)
+    if uses_phase and isinstance(result, Tensor):
+        result._uses_learning_phase = True  # type: ignore[attr-defined]
+    return result
+
+
+@composite
+def in_test_phase(K: Any, x: Any, alt: Any, training: Any = None) -> Any:
+    """``x`` in test mode, else ``alt``: the mirror image of :func:`in_train_phase`."""
+    return K.in_train_phase(alt, x, training)
+
+

@@ -1,0 +1,167 @@
+"""Variables, constants and tensors of fixed content."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+from kbridge.api.declare import composite, operation
+from kbridge.api.rules import TensorLike, as_dtype, check_dims
+from kbridge.errors import ArgumentError, ArgumentTypeError
+from kbridge.symbolic import dtypes, scopes, shapes
+from kbridge.symbolic.tensor import Constant, Placeholder, Tensor, Variable
+
+
+@composite
+def variable(
+    K: Any, value: Any, dtype: Any = None, name: str | None = None, constraint: Any = None
+) -> Any:
+    """A variable with a first ``value``, which is copied; ``dtype`` is floatx by default."""
+    dtype = as_dtype(dtype)
+    array = K.evaluate(value) if isinstance(value, Tensor) else K.engine.as_array(value)
+    if array is None:
+        raise ArgumentTypeError(f"K.variable: value must be an array or a number, not {value!r}")
+    array = np.array(array, dtypes.to_numpy(dtype))
+    name = scopes.scoped(name or f"variable_{K.session.uid('variable')}")
+    made = Variable(K, K.engine.storage(array, dtype, name), array.shape, dtype, name, constraint)
+    made._keras_shape = array.shape  # type: ignore[attr-defined]
+    made._uses_learning_phase = False  # type: ignore[attr-defined]
+    return made
+
+
+@composite
+def constant(
+    K: Any, value: Any, dtype: Any = None, shape: Any = None, name: str | None = None
+) -> Any:
+    """A constant tensor; ``shape`` broadcasts or reshapes ``value``."""
+    dtype = as_dtype(dtype)
+    array = np.array(K.engine.as_array(value), dtypes.to_numpy(dtype))
+    if shape is not None:
+        sizes = shapes.shape_argument(check_dims(shape))
+        if array.size == 1:
+            array = np.full(sizes, array.reshape(()))
+        else:
+            shapes.reshape(array.shape, sizes)
+            array = array.reshape(sizes)
+    made = Constant(K, array, array.shape, dtype)
+    if name is not None:
+        made.name = name
+    return made
+
+
+@composite
+def placeholder(
+    K: Any,
+    shape: Any = None,
+    ndim: int | None = None,
+    dtype: Any = None,
+    sparse: bool = False,
+    name: str | None = None,
+) -> Any:
+    """A value to be fed to ``K.function``; a size of ``None`` is any."""
+    if shape is None and ndim is None:
+        raise ArgumentError("K.placeholder: give shape= (with None for unknown sizes) or ndim=.")
+    sizes = (None,) * int(ndim) if shape is None else shapes.shape_argument(shape)  # type: ignore[arg-type]
+    name = scopes.scoped(name or f"placeholder_{K.session.uid('placeholder')}")
+    made = Placeholder(K, sizes, as_dtype(dtype), name, sparse)
+    made._keras_shape = sizes  # type: ignore[attr-defined]
+    made._uses_learning_phase = False  # type: ignore[attr-defined]
+    return made
+
+
+@operation(
+    "",
+    shape=lambda shape, value, dtype: shapes.shape_argument(_known(shape)),
+    dtype=lambda shape, value, dtype: dtype,
+    host_arguments="shape",
+    resolve={"dtype": as_dtype},
+    public=False,
+)
+def full(shape: Any, value: float, dtype: Any) -> Any:
+    """A tensor of one value."""
+
+
+def _known(shape: Any) -> Any:
+    from kbridge.symbolic import host
+
+    known = host.known(shape)
+    return shape if known is None else known
+
+
+def _filled(K: Any, shape: Any, value: float, dtype: Any, name: str | None) -> Any:
+    """A variable; where the shape holds tensors, a tensor."""
+    dtype = as_dtype(dtype)
+    if _is_symbolic(shape):
+        return K.full(shape, value, dtype)
+    sizes = shapes.shape_argument(check_dims(shape))
+    return K.variable(np.full(sizes, value, dtypes.to_numpy(dtype)), dtype, name)
+
+
+def _is_symbolic(shape: Any) -> bool:
+    if isinstance(shape, (list, tuple)):
+        return any(isinstance(item, Tensor) for item in shape)
+    return isinstance(shape, Tensor)
+
+
+@composite
+def zeros(K: Any, shape: Any, dtype: Any = None, name: str | None = None) -> Any:
+    """A variable of zeros; a tensor where ``shape`` holds tensors."""
+    return _filled(K, shape, 0, dtype, name)
+
+
+@composite
+def ones(K: Any, shape: Any, dtype: Any = None, name: str | None = None) -> Any:
+    """A variable of ones; a tensor where ``shape`` holds tensors."""
+    return _filled(K, shape, 1, dtype, name)
+
+
+@composite
+def eye(K: Any, size: Any, dtype: Any = None, name: str | None = None) -> Any:
+    """A variable with ones on the diagonal: square for an int, else (rows, columns)."""
+    rows, columns = shapes.eye(size)
+    return K.variable(np.eye(rows, columns), dtype, name)
+
+
+@operation(
+    "x",
+    dtype=lambda x, value, dtype: dtype or x.dtype,
+    differentiable=False,
+    public=False,
+    shape=lambda x, value, dtype: x.shape,
+)
+def full_like(x: TensorLike, value: float, dtype: Any = None) -> Any:
+    """A tensor of one value with the shape of ``x``."""
+
+
+@composite
+def zeros_like(K: Any, x: TensorLike, dtype: Any = None, name: str | None = None) -> Any:
+    """Zeros with the shape of ``x``, and its dtype where ``dtype`` is None."""
+    return K.full_like(x, 0, None if dtype is None else as_dtype(dtype))
+
+
+@composite
+def ones_like(K: Any, x: TensorLike, dtype: Any = None, name: str | None = None) -> Any:
+    """Ones with the shape of ``x``, and its dtype where ``dtype`` is None."""
+    return K.full_like(x, 1, None if dtype is None else as_dtype(dtype))
+
+
+@operation(
+    "",
+    shape=lambda start, stop, step, dtype: _arange_shape(start, stop, step),
+    dtype=lambda start, stop, step, dtype: dtype,
+    host_arguments="start stop step",
+    resolve={"dtype": as_dtype},
+)
+def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = "int32") -> Any:
+    """The numbers from ``start`` (0 where only one is given) up to ``stop``, in steps."""
+
+
+def _arange_shape(start: Any, stop: Any, step: Any) -> Any:
+    parts = (0, start, step) if stop is None else (start, stop, step)
+    if any(isinstance(part, Tensor) for part in parts):
+        return (None,)
+    return np.arange(*parts).shape
+
+

@@ -1,0 +1,186 @@
+"""How the contract is written down: :func:`operation` and :func:`composite`.
+
+An operation is declared once, in the topic module that its name suggests: signature,
+docstring, how shape and dtype of the result follow from the arguments and, where it can be
+written in other operations, its default composition. The declarations hold no engine code;
+:mod:`kbridge.binding` joins them with a backend's native functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
+
+Rule = Callable[..., Any]
+
+
+class Operation:
+    """The record of one function of the contract; what is derived from it lives elsewhere."""
+
+    __slots__ = (
+        "composition",
+        "defaults",
+        "differentiable",
+        "doc",
+        "dtype",
+        "floating",
+        "host",
+        "host_indices",
+        "listed",
+        "name",
+        "operand_indices",
+        "parameters",
+        "plain",
+        "promoted",
+        "public",
+        "random",
+        "resolve",
+        "shape",
+        "topic",
+    )
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        operands: str = "",
+        promote: str = "",
+        floating: bool = False,
+        shape: Rule | None = None,
+        dtype: Rule | str | None = None,
+        host_arguments: str = "",
+        resolve: dict[str, Callable[[Any], Any]] | None = None,
+        host: bool = False,
+        random: bool = False,
+        differentiable: bool = True,
+        composition: Callable[..., Any] | None = None,
+        public: bool = True,
+    ) -> None:
+        code = function.__code__
+        skip = 0 if composition is None else 1  # the leading K of a composition
+        self.name = function.__name__
+        self.topic = function.__module__.rpartition(".")[2]
+        self.doc = function.__doc__
+        self.parameters = code.co_varnames[skip : code.co_argcount + code.co_kwonlyargcount]
+        if code.co_flags & 0x08:
+            self.parameters += ("**" + code.co_varnames[code.co_argcount],)
+        self.defaults = function.__defaults__ or ()
+        names = [name.rstrip("*") for name in operands.split()]
+        self.listed = operands.endswith("*")
+        self.operand_indices = tuple(self.parameters.index(name) for name in names)
+        self.promoted = frozenset(self.parameters.index(name) for name in promote.split())
+        self.host_indices = tuple(self.parameters.index(name) for name in host_arguments.split())
+        self.resolve = tuple(
+            (self.parameters.index(name), function) for name, function in (resolve or {}).items()
+        )
+        self.floating = floating
+        self.shape = shape
+        self.dtype = dtype
+        self.host = host
+        self.random = random
+        self.differentiable = differentiable
+        self.composition = composition
+        self.public = public
+        self.plain: Callable[..., Any] | None = None
+
+    def __repr__(self) -> str:
+        return f"<operation {self.name} of kbridge.api.{self.topic}>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(
+            f"{self!r} is a declaration, bound to no backend; call it as K.{self.name} after "
+            f"'from kbridge import api as K' or 'K = kbridge.load_backend(name)'"
+        )
+
+
+#: Every declared operation by name, in the order of declaration.
+OPERATIONS: dict[str, Operation] = {}
+
+
+def _register(op: Operation) -> Operation:
+    if op.name in OPERATIONS:
+        raise ValueError(f"operation {op.name!r} is declared twice")
+    OPERATIONS[op.name] = op
+    return op
+
+
+def operation(
+    operands: str,
+    *,
+    promote: str = "",
+    floating: bool = False,
+    shape: Rule | None = None,
+    dtype: Rule | str | None = None,
+    host_arguments: str = "",
+    resolve: dict[str, Callable[[Any], Any]] | None = None,
+    host: bool = False,
+    random: bool = False,
+    differentiable: bool = True,
+    public: bool = True,
+) -> Callable[[F], F]:
+    """Declare a primitive: every backend brings its own native function of that name.
+
+    ``operands`` names the parameters that hold tensors (``"tensors*"``: a list of them).
+    ``promote`` names those brought to one common dtype; Python numbers among them stay weak.
+    With ``floating`` integer operands become floatx first. ``shape`` and ``dtype`` are called
+    with the operation's own arguments (operands as objects with ``.shape`` and ``.dtype``);
+    by default the operands' shapes broadcast and the result has their common dtype.
+    ``resolve`` maps a parameter to a function that puts its argument in one form before the
+    operation is recorded or run (a missing data format, a list of axes).
+    ``host_arguments`` names parameters that may hold shapes with symbolic entries. ``host``
+    operations on host integers alone (what ``K.shape`` returns) are computed by NumPy.
+    """
+
+    def declare(function: F) -> F:
+        op = Operation(
+            function,
+            operands=operands,
+            promote=promote,
+            floating=floating,
+            shape=shape,
+            dtype=dtype,
+            host_arguments=host_arguments,
+            resolve=resolve,
+            host=host,
+            random=random,
+            differentiable=differentiable,
+            public=public,
+        )
+        return _register(op)  # type: ignore[return-value]  # typed as the function it stands for
+
+    return declare
+
+
+def composite(function: Callable[Concatenate[Any, P], R]) -> Callable[P, R]:
+    """Declare an operation by its composition; its first parameter ``K`` is the bound backend.
+
+    A backend may bring its own native function of that name instead (see ``replaceable``).
+    """
+    return _register(Operation(function, composition=function))  # type: ignore[return-value]
+
+
+def replaceable(
+    operands: str,
+    **rules: Any,
+) -> Callable[[Callable[Concatenate[Any, P], R]], Callable[P, R]]:
+    """Declare a composition that a backend may replace natively, with the operands' rules.
+
+    Without ``shape=`` the replaced operation infers through its composition.
+    """
+
+    def declare(function: Callable[Concatenate[Any, P], R]) -> Callable[P, R]:
+        op = Operation(function, composition=function, operands=operands, **rules)
+        return _register(op)  # type: ignore[return-value]
+
+    return declare
+
+
+def setting(function: F) -> F:
+    """A function that no backend has a part in: it is the same on all."""
+    op = Operation(function, public=True)
+    op.plain = function
+    return _register(op)  # type: ignore[return-value]

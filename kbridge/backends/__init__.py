@@ -1,0 +1,1 @@
+"""The built-in backends, and the kit that they and third parties are written with."""

@@ -1,0 +1,1 @@
+"""Adjoints: what gradients need beyond the K functions."""

@@ -1,0 +1,292 @@
+"""Joining the contract with a backend: the dispatchers behind ``K.name``.
+
+A :class:`Backend` holds, for each operation of the contract, the backend's own function behind
+a generated dispatcher, else the operation's composition with ``K`` bound to this backend, else
+nothing: access then raises :class:`MissingOperationError`. The backend's modules are read, never
+changed, so two backends can be bound in one process.
+
+A dispatcher has the operation's exact signature. It asks whether the operands are exactly the
+engine's class and calls the native function; everything else is the slow path of
+:mod:`kbridge.symbolic.record`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from types import ModuleType
+from typing import Any
+
+from kbridge.api.declare import OPERATIONS, Operation
+from kbridge.errors import MissingOperationError, ShapeError
+from kbridge.symbolic import record, scopes
+from kbridge.symbolic.tensor import Placeholder, Tensor, Variable
+
+_BOUND: dict[str, Backend] = {}
+_LOCK = threading.RLock()
+
+
+class _Never:
+    """Nothing is an instance of exactly this class: the fast path is off."""
+
+
+class Backend:
+    """The contract bound to one backend: every K function is an attribute."""
+
+    def __init__(self, name: str, engine: Any, native: dict[str, Callable[..., Any]]) -> None:
+        load_contract()
+        self.name = name
+        self.engine = engine
+        self.native = native
+        self.session = scopes.Session()
+        self.phase_placeholder = Placeholder(self, (), "bool", "keras_learning_phase", default=0)
+        self.operations: dict[str, Callable[..., Any]] = {}
+        namespace = _generate(self)
+        for op in OPERATIONS.values():
+            function = namespace.get(op.name)
+            if function is not None:
+                self.operations[op.name] = function
+                setattr(self, op.name, function)
+
+    def __getattr__(self, name: str) -> Any:
+        op = OPERATIONS.get(name)
+        if op is None:
+            raise AttributeError(f"the Keras backend API has no function {name!r}")
+        raise MissingOperationError(
+            f"K.{name} is not available on the backend {self.name!r}. Its authors can add a "
+            f"function {name}({', '.join(op.parameters)}) to it; see 'kbridge check {self.name}'."
+        )
+
+    def __repr__(self) -> str:
+        return f"<kbridge backend {self.name!r}>"
+
+    def public(self) -> dict[str, Callable[..., Any]]:
+        """The K functions by name."""
+        return {n: f for n, f in self.operations.items() if OPERATIONS[n].public}
+
+    def as_tensor(self, value: Any) -> Tensor:
+        """``value`` as a Tensor of this backend; arrays and native tensors become constants."""
+        return record.Later(self).operand(value)  # type: ignore[no-any-return]
+
+    def new_value(self, variable: Variable, value: Any) -> Tensor:
+        """``value`` as what an update gives ``variable``: of its shape and dtype."""
+        tensor = self.as_tensor(value)
+        if tensor.dtype != variable.dtype:
+            tensor = self.operations["cast"](tensor, variable.dtype)
+        known = len(tensor.shape) == len(variable.shape)
+        if not known or any(
+            s is not None and s != v for s, v in zip(tensor.shape, variable.shape, strict=True)
+        ):
+            raise ShapeError(
+                f"K.update: the variable {variable.name!r} has the shape {variable.shape}, its "
+                f"new value {tensor.shape}; an update keeps the shape."
+            )
+        return tensor
+
+    # --- what the graph asks of a backend ----------------------------------------------------
+
+    def evaluate(self, tensor: Any) -> Any:
+        """The value of a Tensor that depends on no placeholder, as a NumPy array."""
+        from kbridge.symbolic.evaluate import evaluate
+
+        return evaluate(self, tensor)
+
+    def native_value(self, tensor: Any) -> Any:
+        """The current value as a native tensor, the engine's autodiff intact."""
+        from kbridge.symbolic.evaluate import native_value
+
+        return native_value(self, tensor)
+
+    def host_function(self, name: str) -> Callable[..., Any]:
+        """The NumPy backend's own function, for shape arithmetic and host draws."""
+        return host_functions()[name]
+
+    def array_function(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """``np.func(tensor)``: run on the value inside the eager scope, refuse elsewhere."""
+        from kbridge.symbolic.evaluate import array_function
+
+        return array_function(func, args, kwargs)
+
+    def tf_tensor(self, tensor: Any, dtype: Any) -> Any:
+        """``tf.func(tensor)``: the native value inside the eager scope, refuse elsewhere."""
+        from kbridge.symbolic.evaluate import tf_tensor
+
+        return tf_tensor(self, tensor)
+
+
+#: True while the declarations are imported for their own sake: kbridge.api then binds later.
+importing_contract = False
+
+
+def load_contract() -> None:
+    """Import every topic module of ``kbridge.api``, which fills :data:`OPERATIONS`."""
+    global importing_contract
+    if "kbridge.api" not in sys.modules:
+        importing_contract = True
+        try:
+            importlib.import_module("kbridge.api")
+        finally:
+            importing_contract = False
+    api = sys.modules["kbridge.api"]
+    for module in pkgutil.iter_modules(api.__path__):
+        importlib.import_module(f"kbridge.api.{module.name}")
+
+
+def host_functions() -> dict[str, Callable[..., Any]]:
+    """The NumPy backend's primitives."""
+    from kbridge.backends.numpy import PRIMITIVES
+
+    return PRIMITIVES
+
+
+def primitives(modules: Iterable[ModuleType]) -> dict[str, Callable[..., Any]]:
+    """The native functions in a backend's topic modules, by the operation's name."""
+    load_contract()
+    return {
+        name: function
+        for module in modules
+        for name, function in vars(module).items()
+        if name in OPERATIONS and callable(function)
+    }
+
+
+def backend_of(module: ModuleType, name: str) -> Backend:
+    """The Backend of a loaded module: its own if it is written with the kit."""
+    with _LOCK:
+        if name not in _BOUND:
+            own = getattr(module, "BACKEND", None)
+            if not isinstance(own, Backend):
+                from kbridge.backends.flat import bind_flat
+
+                own = bind_flat(module, name)
+            _BOUND[name] = own
+        return _BOUND[name]
+
+
+# --- generated dispatchers -------------------------------------------------------------------
+
+
+def _generate(backend: Backend) -> dict[str, Any]:
+    """Compile the dispatchers of all operations that the backend has, in one namespace."""
+
+    def apply(op: Operation, args: tuple[Any, ...]) -> Any:
+        return record.apply(backend, op, args)
+
+    def retry(op: Operation, args: tuple[Any, ...], error: Exception) -> Any:
+        # The slow path checks the arguments by the contract's rules, so that a wrong one gets
+        # the contract's error; if all is well there, the engine's own error comes again.
+        try:
+            return record.apply(backend, op, args)
+        except type(error):
+            raise
+        except Exception as clear:
+            raise clear from error
+
+    engine = backend.engine
+    namespace: dict[str, Any] = {
+        "T": engine.tensor_class,
+        "K": backend,
+        "apply": apply,
+        "retry": retry,
+        "alike": _alike,
+        **engine.guard_names,
+    }
+    lines: list[str] = []
+    for op in OPERATIONS.values():
+        native = backend.native.get(op.name)
+        if op.plain is not None:
+            namespace[op.name] = op.plain
+        elif native is not None:
+            namespace[f"n_{op.name}"] = native
+            namespace[f"o_{op.name}"] = op
+            lines += _dispatcher(op, engine)
+        elif op.composition is not None and _composable(backend, op):
+            namespace[f"c_{op.name}"] = op.composition
+            lines += [f"def {_head(op)}:", f"    return c_{op.name}(K, {_call(op)})"]
+    exec(compile("\n".join(lines), f"<kbridge dispatchers of {backend.name}>", "exec"), namespace)
+    for op in OPERATIONS.values():
+        function = namespace.get(op.name)
+        if function is not None and op.plain is None:
+            function.__defaults__ = op.defaults or None
+            function.__doc__ = op.doc
+            function.__module__ = "kbridge.api"
+    tensor_class = engine.tensor_class
+
+    def switch(symbolic: bool) -> None:
+        namespace["T"] = _Never if symbolic else tensor_class
+
+    scopes.on_symbolic.append(switch)
+    return namespace
+
+
+def _alike(tensors: Any, kind: type) -> bool:
+    """Whether a list holds native tensors of exactly one class and one dtype."""
+    if tensors.__class__ not in (list, tuple) or not tensors:
+        return False
+    first = tensors[0]
+    if first.__class__ is not kind:
+        return False
+    dtype = first.dtype
+    for tensor in tensors:
+        if tensor.__class__ is not kind or tensor.dtype is not dtype:
+            return False
+    return True
+
+
+def _composable(backend: Backend, op: Operation) -> bool:
+    """Whether every operation that a composition names is there (for backends with gaps)."""
+    complete: bool = backend.engine.complete
+    return complete or all(
+        name not in OPERATIONS or name in backend.native or OPERATIONS[name].composition is not None
+        for name in op.composition.__code__.co_names  # type: ignore[union-attr]
+    )
+
+
+def _head(op: Operation) -> str:
+    required = len(op.parameters) - len(op.defaults)
+    if op.parameters and op.parameters[-1].startswith("**"):
+        required -= 1
+    shown = [
+        name if i < required or name.startswith("*") else f"{name}=None"
+        for i, name in enumerate(op.parameters)
+    ]
+    return f"{op.name}({', '.join(shown)})"
+
+
+def _call(op: Operation) -> str:
+    return ", ".join(op.parameters)
+
+
+def _dispatcher(op: Operation, engine: Any) -> list[str]:
+    call = _call(op)
+    packed = f"({call},)" if op.parameters else "()"
+    lines = [f"def {_head(op)}:"]
+    guard = _guard(op, engine)
+    if guard:
+        lines += [
+            f"    if {guard}:",
+            "        try:",
+            f"            return n_{op.name}({call})",
+            "        except Exception as error:",
+            f"            return retry(o_{op.name}, {packed}, error)",
+        ]
+    return [*lines, f"    return apply(o_{op.name}, {packed})"]
+
+
+def _guard(op: Operation, engine: Any) -> str:
+    """The condition under which the native function may be called at once."""
+    names = [op.parameters[i] for i in op.operand_indices]
+    required = len(op.parameters) - len(op.defaults)
+    if op.random or not names or op.operand_indices[0] >= required:
+        return ""
+    if op.listed:
+        return f"alike({names[0]}, T)"
+    main = [n for n, i in zip(names, op.operand_indices, strict=True) if i < required]
+    rest = [n for n, i in zip(names, op.operand_indices, strict=True) if i >= required]
+    tests = [f"{name}.__class__ is T" for name in main]
+    tests += [f"({name} is None or {name}.__class__ is T)" for name in rest]
+    tests += engine.dtype_guards(op, main)
+    return " and ".join(tests)

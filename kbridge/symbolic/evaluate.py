@@ -1,0 +1,85 @@
+"""Values outside compiled functions: ``K.eval``, ``np.asarray(t)``, operands read at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kbridge.errors import GraphError, SymbolicError
+from kbridge.symbolic import scopes
+from kbridge.symbolic.plan import generate
+from kbridge.symbolic.tensor import Constant, Placeholder, Tensor, Variable
+
+if TYPE_CHECKING:
+    from kbridge.binding import Backend
+
+
+def evaluate(backend: Backend, tensor: Tensor) -> Any:
+    """The value as a NumPy array that the caller may keep and change."""
+    if isinstance(tensor, Variable):
+        return backend.engine.to_numpy(backend.engine.read(tensor.storage))
+    _check(tensor)
+    with backend.engine.no_gradients():
+        return backend.engine.to_numpy(_run(backend, tensor))
+
+
+def native_value(backend: Backend, tensor: Tensor) -> Any:
+    """The value as a native tensor, read now and differentiable by the engine."""
+    if isinstance(tensor, Variable):
+        return backend.engine.read(tensor.storage)
+    if isinstance(tensor, Constant):
+        return backend.engine.constant(tensor.value, tensor.dtype)
+    _check(tensor)
+    return _run(backend, tensor)
+
+
+def _run(backend: Backend, tensor: Tensor) -> Any:
+    engine = backend.engine
+    values = {backend.phase_placeholder: 0}
+    plan = generate(backend, (), (tensor,), values=values, host_draws=True)
+    if plan.draws:
+        engine.check_draw()
+    variables = [engine.read(v.storage) for v in plan.variables]
+    return engine.run_now(plan, variables, plan.keys())[0]
+
+
+def _check(tensor: Tensor) -> None:
+    if tensor.fed:
+        kind = "a placeholder" if isinstance(tensor, Placeholder) else "placeholders"
+        raise GraphError(
+            f"{tensor!r} depends on {kind}, so it has no value by itself. Build "
+            f"f = K.function([placeholder, ...], [tensor]) and call f([value, ...])."
+        )
+
+
+def array_function(func: Any, args: Any, kwargs: Any) -> Any:
+    """``np.func(tensor)``: on the values inside the eager scope, else refused."""
+    name = f"np.{getattr(func, '__name__', func)}"
+    if scopes.mode() != "eager":
+        raise SymbolicError(
+            f"{name} was called on a symbolic tensor, which would take it out of the graph. Use "
+            f"the K function of that kind, or {name}(K.eval(tensor)) for its present value."
+        )
+    return func(*_values(args), **{k: v for k, v in zip(kwargs, _values(kwargs.values()))})
+
+
+def _values(args: Any) -> list[Any]:
+    return [
+        np.asarray(a)
+        if isinstance(a, Tensor)
+        else type(a)(_values(a))
+        if type(a) in (list, tuple)
+        else a
+        for a in args
+    ]
+
+
+def tf_tensor(backend: Backend, tensor: Tensor, dtype: Any) -> Any:
+    """``tf.func(tensor)``: the native value inside the eager scope, else refused."""
+    if scopes.mode() != "eager":
+        raise SymbolicError(
+            f"a TensorFlow function was called on {tensor!r}, which would take it out of the "
+            f"graph. Use the K function of that kind, K.lift(function), or a variable's .value."
+        )
+    return backend.engine.as_tf(native_value(backend, tensor), dtype)

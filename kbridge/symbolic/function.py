@@ -1,0 +1,206 @@
+"""``K.function``: a compiled function from fed values to outputs and updates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kbridge.errors import ArgumentTypeError, FeedError, GraphError
+from kbridge.symbolic import structure
+from kbridge.symbolic.plan import generate
+from kbridge.symbolic.tensor import Placeholder, Tensor, Variable
+
+if TYPE_CHECKING:
+    from kbridge.binding import Backend
+
+#: Operations whose result may share its memory with an operand.
+_VIEWS = frozenset(
+    "identity reshape getitem transpose permute_dimensions squeeze expand_dims flatten "
+    "batch_flatten cast stop_gradient switch broadcast_to slice reverse item".split()
+)
+
+
+class Update(tuple[Any, Any]):
+    """A pair (variable, new value): what ``K.update`` returns and ``updates=`` takes."""
+
+    __slots__ = ()
+
+
+class Program:
+    """Outputs and updates of given feeds, compiled once per learning phase.
+
+    Branches that the phase decides are left out of the compiled program, instead of being
+    chosen at each call.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        feeds: Sequence[Tensor],
+        outputs: Sequence[Tensor],
+        updates: Sequence[tuple[Variable, Tensor]],
+        options: dict[str, Any],
+    ) -> None:
+        self.backend = backend
+        self.feeds = feeds
+        self.outputs = outputs
+        self.updates = updates
+        self.options = options
+        self.compiled: dict[int, Any] = {}
+        self.plans = {0: self.plan(0)}  # at once, so that a graph that cannot run is an error here
+
+    def plan(self, phase: int) -> Any:
+        values = {self.backend.phase_placeholder: phase}
+        wanted = [*self.outputs, *(value for _, value in self.updates)]
+        return generate(self.backend, self.feeds, wanted, values=values)
+
+    def run(self, natives: list[Any], phase: int) -> list[Any]:
+        """The native outputs; variables are changed once all has been computed."""
+        compiled = self.compiled.get(phase)
+        if compiled is None:
+            compiled = self.compile(phase)
+        if self.updates:
+            with self.backend.session.lock:
+                return compiled(natives)  # type: ignore[no-any-return]
+        return compiled(natives)  # type: ignore[no-any-return]
+
+    def compile(self, phase: int) -> Any:
+        with self.backend.session.lock:
+            if phase not in self.compiled:
+                plan = self.plans.pop(phase, None) or self.plan(phase)
+                targets = [(v, _shares_memory(value, self.feeds)) for v, value in self.updates]
+                self.compiled[phase] = self.backend.engine.compile(
+                    plan, self.feeds, len(self.outputs), targets, self.options
+                )
+            return self.compiled[phase]
+
+
+class Function:
+    """A callable over NumPy arrays; ``K.function`` makes it."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        inputs: Any,
+        outputs: Any,
+        updates: Any = None,
+        name: str | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        self.backend = backend
+        self.name = name or "function"
+        self._single = isinstance(inputs, Tensor)
+        self._inputs = [inputs] if self._single else inputs
+        self._outputs = outputs
+        flat = self._check_inputs(structure.flatten(self._inputs))
+        #: Where the learning phase stands among the inputs, if it does.
+        self._phase = next((i for i, t in enumerate(flat) if _is_phase(t)), None)
+        self._feeds = [t for i, t in enumerate(flat) if i != self._phase]
+        fetched = self._check_outputs(structure.flatten(outputs))
+        pairs = self._check_updates(updates or ())
+        options = backend.engine.check_options(options or {}, self.name)
+        #: Whether each output is a metric: these see the variables after the updates.
+        self._late = [bool(t.__dict__.get("_is_metric")) for t in fetched]
+        early = [t for t, late in zip(fetched, self._late, strict=True) if not late]
+        after = [t for t, late in zip(fetched, self._late, strict=True) if late]
+        self._program = Program(backend, self._feeds, early, pairs, options)
+        self._metrics = Program(backend, (), after, (), options) if after else None
+
+    # --- checking what is given ---------------------------------------------------------------
+
+    def _check_inputs(self, inputs: list[Any]) -> list[Any]:
+        seen: set[int] = set()
+        for position, tensor in enumerate(inputs):
+            if _is_phase(tensor):
+                continue
+            if not isinstance(tensor, Tensor):
+                raise ArgumentTypeError(
+                    f"K.function: input {position} must be a placeholder or another symbolic "
+                    f"tensor, not {type(tensor).__name__}: {tensor!r:.80}"
+                )
+            if id(tensor) in seen:
+                raise FeedError(
+                    f"K.function: {tensor!r} is given twice in inputs, so it would be fed twice. "
+                    f"List each tensor once."
+                )
+            seen.add(id(tensor))
+        return inputs
+
+    def _check_outputs(self, outputs: list[Any]) -> list[Tensor]:
+        for position, tensor in enumerate(outputs):
+            if tensor is None:
+                raise GraphError(
+                    f"K.function: output {position} is None. K.gradients gives None where there "
+                    f"is no differentiable path from the variable to the loss (K.argmax, "
+                    f"K.round, comparisons and K.stop_gradient cut it)."
+                )
+        return [self.backend.as_tensor(tensor) for tensor in outputs]
+
+    def _check_updates(self, updates: Any) -> list[tuple[Variable, Tensor]]:
+        pairs: dict[Variable, Tensor] = {}
+        for position, pair in enumerate([updates] if isinstance(updates, Update) else updates):
+            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+                raise ArgumentTypeError(
+                    f"K.function: update {position} must be a (variable, new value) pair or the "
+                    f"result of K.update, not {pair!r:.80}"
+                )
+            variable, value = pair
+            if not isinstance(variable, Variable):
+                raise ArgumentTypeError(
+                    f"K.function: update {position} changes {variable!r:.80}, which is no "
+                    f"variable. Make one with K.variable(value)."
+                )
+            if value is None:
+                raise GraphError(f"K.function: the new value of {variable!r} is None.")
+            pairs.pop(variable, None)  # of several updates of one variable the last counts
+            pairs[variable] = self.backend.new_value(variable, value)
+        return list(pairs.items())
+
+    # --- calling --------------------------------------------------------------------------------
+
+    def __call__(self, *values: Any) -> Any:
+        """Feed ``values`` (one list in the structure of the inputs) and return the outputs."""
+        flat = self._flat(values)
+        phase = 0 if self._phase is None else int(bool(np.all(flat.pop(self._phase))))
+        engine = self.backend.engine
+        natives = [engine.feed(v, t, self.name) for v, t in zip(flat, self._feeds, strict=True)]
+        results = self._program.run(natives, phase)
+        if self._metrics is not None:
+            early, after = iter(results), iter(self._metrics.run([], phase))
+            results = [next(after if late else early) for late in self._late]
+        return structure.pack(self._outputs, [engine.to_numpy(result) for result in results])
+
+    def _flat(self, values: tuple[Any, ...]) -> list[Any]:
+        if self._single and len(values) == 1:
+            (value,) = values
+            return list(value) if isinstance(value, (list, tuple)) and len(value) == 1 else [value]
+        given = values[0] if len(values) == 1 else list(values)
+        return structure.flatten_like(self._inputs, given, self.name)
+
+    def __repr__(self) -> str:
+        return (
+            f"<K.function {self.name!r} on {self.backend.name}: {len(self._feeds)} feeds, "
+            f"{len(self._late)} outputs, {len(self._program.updates)} updates>"
+        )
+
+
+def _is_phase(tensor: Any) -> bool:
+    """The learning phase: its placeholder, or the int that stands for it once it is set."""
+    if isinstance(tensor, Placeholder):
+        return tensor.default is not None
+    return isinstance(tensor, (bool, int, np.integer))
+
+
+def _shares_memory(value: Tensor, feeds: Sequence[Tensor]) -> bool:
+    """Whether a new value may be a view of what the caller feeds, so that it must be copied."""
+    stack, seen = [value], set()
+    while stack:
+        tensor = stack.pop()
+        if tensor in feeds:
+            return True
+        if tensor.op is not None and tensor.op.name in _VIEWS and tensor not in seen:
+            seen.add(tensor)
+            stack.extend(tensor.inputs)
+    return False

@@ -1,0 +1,101 @@
+"""``K.gradients``: which paths exist, and who computes the derivative.
+
+Whether a gradient exists is decided here, on the graph, by each operation's
+``differentiable`` flag, so that ``None`` means the same on every engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kbridge.api.declare import OPERATIONS
+from kbridge.errors import ArgumentTypeError
+from kbridge.symbolic import dtypes
+from kbridge.symbolic.tensor import Tensor
+
+if TYPE_CHECKING:
+    from kbridge.binding import Backend
+
+
+def topological(roots: Iterable[Tensor]) -> list[Tensor]:
+    """Everything upstream of ``roots``, inputs before users."""
+    ordered: list[Tensor] = []
+    done: set[Tensor] = set()
+    stack = [(root, False) for root in roots]
+    while stack:
+        node, expanded = stack.pop()
+        if expanded:
+            ordered.append(node)
+        elif node not in done:
+            done.add(node)
+            stack.append((node, True))
+            stack.extend((parent, False) for parent in node.inputs if parent not in done)
+    return ordered
+
+
+def differentiable_inputs(node: Tensor) -> Sequence[Tensor]:
+    """The inputs through which a derivative passes."""
+    op = node.op
+    if op is None or not op.differentiable or not dtypes.is_float(node.dtype):
+        return ()
+    return [p for p in node.inputs if dtypes.is_float(p.dtype)]
+
+
+def connected(loss: Tensor, sources: Iterable[Tensor]) -> set[Tensor]:
+    """The nodes on a differentiable way from a source to ``loss``, both ends included."""
+    reached = set(sources)
+    for node in topological([loss]):
+        if node not in reached and any(p in reached for p in differentiable_inputs(node)):
+            reached.add(node)
+    if loss not in reached:
+        return set()
+    useful: set[Tensor] = set()
+    stack = [loss]
+    while stack:
+        node = stack.pop()
+        if node in reached and node not in useful:
+            useful.add(node)
+            stack.extend(differentiable_inputs(node))
+    return useful
+
+
+def gradients(backend: Backend, loss: Any, variables: Any) -> list[Tensor | None]:
+    """The derivative of the sum of ``loss`` with respect to each of ``variables``."""
+    losses = loss if isinstance(loss, (list, tuple)) else [loss]
+    sources = list(variables) if isinstance(variables, (list, tuple)) else [variables]
+    for kind, tensors in (("loss", losses), ("variables", sources)):
+        for tensor in tensors:
+            if not isinstance(tensor, Tensor):
+                raise ArgumentTypeError(
+                    f"K.gradients: {kind} must be symbolic tensors or variables, not "
+                    f"{type(tensor).__name__}. For native tensors use the engine's own autodiff."
+                )
+    if not dtypes.is_float(losses[0].dtype):
+        return [None] * len(sources)
+    total = losses[0]
+    for other in losses[1:]:
+        total = backend.operations["sum"](total) + backend.operations["sum"](other)
+    useful = connected(total, sources)
+    found = list(dict.fromkeys(s for s in sources if s in useful))
+    if not found:
+        return [None] * len(sources)
+    if backend.engine.autodiff == "graph":
+        from kbridge.symbolic.autodiff import derivatives
+
+        results = derivatives(backend, total, found)
+    else:
+        results = _by_engine(backend, total, found)
+    by_source = dict(zip(found, results, strict=True))
+    return [by_source.get(s) for s in sources]
+
+
+def _by_engine(backend: Backend, loss: Tensor, sources: list[Tensor]) -> list[Tensor]:
+    inputs = (loss, *sources)
+    fed = any(t.fed for t in inputs)
+    node = Tensor(backend, OPERATIONS["gradients"], inputs, inputs, (), loss.dtype, fed)
+    item = OPERATIONS["item"]
+    return [
+        Tensor(backend, item, (node, i), (node,), s.shape, s.dtype, fed)
+        for i, s in enumerate(sources)
+    ]

@@ -1,0 +1,341 @@
+"""From a graph to one flat Python function over the engine's native functions.
+
+:func:`generate` takes the Tensors that are given and those that are wanted, orders the nodes
+between them and writes one line per node, so that running the result costs no more than a
+hand-written program. It is the same tool for ``K.function``, for ``K.eval``, for the part that
+an engine differentiates, and for the bodies of loops. Nothing here recurses over the graph.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kbridge.errors import GraphError
+from kbridge.symbolic import plan_gradients
+from kbridge.symbolic.tensor import Constant, Draw, Placeholder, Tensor, Variable
+
+if TYPE_CHECKING:
+    from kbridge.binding import Backend
+
+_EXPRESSIONS = (type(None), bool, int, str)
+
+
+class Plan:
+    """A generated function with what it reads.
+
+    ``run(feeds, variables, keys)`` takes the values of ``inputs``, of ``variables`` and one
+    stream position for each of ``draws``, and returns the list of the outputs' values.
+    """
+
+    def __init__(
+        self,
+        run: Callable[..., list[Any]],
+        source: str,
+        variables: list[Variable],
+        draws: list[Draw],
+        differentiates: bool,
+        wide: bool,
+    ) -> None:
+        self.run = run
+        self.source = source
+        self.variables = variables
+        self.draws = draws
+        #: Whether it holds a gradient that the engine computes.
+        self.differentiates = differentiates
+        #: Whether a 64-bit dtype occurs.
+        self.wide = wide
+
+    def keys(self) -> list[int]:
+        """The next position in the stream of each draw."""
+        return [next(draw.stream) for draw in self.draws]
+
+
+def generate(
+    backend: Backend,
+    inputs: Sequence[Tensor],
+    outputs: Sequence[Tensor],
+    *,
+    values: dict[Tensor, Any] | None = None,
+    host_draws: bool = False,
+    draws: dict[Draw, int] | None = None,
+) -> Plan:
+    """Write and compile the function from ``inputs`` to ``outputs``.
+
+    ``values`` gives Tensors a fixed Python value (the learning phase): branches of
+    ``K.switch`` that it decides are left out. With ``host_draws`` random tensors are drawn by
+    NumPy, the same numbers on every engine. ``draws`` shares stream positions with an
+    enclosing plan.
+    """
+    writer = Writer(backend, inputs, values or {}, host_draws, draws)
+    return writer.write(outputs)
+
+
+class Writer:
+    """Writes one function; holds what is known while it does."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        inputs: Sequence[Tensor],
+        values: dict[Tensor, Any],
+        host_draws: bool,
+        draws: dict[Draw, int] | None = None,
+        hosted: Iterable[Tensor] = (),
+    ) -> None:
+        self.backend = backend
+        self.engine = backend.engine
+        self.inputs = inputs
+        self.values = values
+        self.host_draws = host_draws
+        self.names: dict[Tensor, str] = {}
+        #: Values that are NumPy integers when the function runs.
+        self.hosted: set[Tensor] = set(hosted)
+        self.lines: list[str] = []
+        self.namespace: dict[str, Any] = dict(self.engine.plan_names)
+        self.variables: list[Variable] = []
+        self.draws: dict[Draw, int] = {} if draws is None else draws
+        self.counter = itertools.count()
+        self.constants: dict[int, str] = {}
+        self.wide = False
+
+    # --- order ------------------------------------------------------------------------------
+
+    def resolve(self, tensor: Tensor) -> Tensor:
+        """Follow switches that a fixed value decides to the branch that is taken."""
+        while (
+            tensor.op is not None
+            and tensor.op.name == "switch"
+            and tensor not in self.names
+            and isinstance(tensor.args[0], Tensor)
+            and tensor.args[0] in self.values
+            and all(isinstance(branch, Tensor) for branch in tensor.args[1:])
+            and tensor.args[1].dtype == tensor.args[2].dtype
+        ):
+            tensor = tensor.args[1 if self.values[tensor.args[0]] else 2]
+        return tensor
+
+    def order(
+        self,
+        roots: Iterable[Tensor],
+        ready: set[Tensor],
+        parents: Callable[[Tensor], Sequence[Tensor]] | None = None,
+    ) -> list[Tensor]:
+        """The nodes that ``roots`` need and that are not ``ready``, inputs before users."""
+        done = set(ready)
+        ordered: list[Tensor] = []
+        stack = [(self.resolve(root), False) for root in roots]
+        stack.reverse()
+        while stack:
+            node, expanded = stack.pop()
+            if node in done:
+                continue
+            if expanded:
+                done.add(node)
+                ordered.append(node)
+                continue
+            stack.append((node, True))
+            for parent in reversed(node.inputs if parents is None else parents(node)):
+                parent = self.resolve(parent)
+                if parent not in done:
+                    stack.append((parent, False))
+        return ordered
+
+    # --- writing ----------------------------------------------------------------------------
+
+    def write(self, outputs: Sequence[Tensor]) -> Plan:
+        """Write everything that ``outputs`` need, and compile it."""
+        given = [self.bind_input(tensor) for tensor in self.inputs]
+        outputs = [self.resolve(output) for output in outputs]
+        nodes = self.order(outputs, set(self.inputs))
+        self.check_fed(nodes)
+        gradients = [n for n in nodes if n.op is not None and n.op.name == "gradients"]
+        if gradients:
+            plan_gradients.write(self, gradients, nodes, outputs)
+        else:
+            for node in self.with_last_uses(nodes, outputs):
+                self.step(node)
+        body = [f"    {line}" for line in self.lines]
+        head = [
+            f"    {', '.join(names)}, = {source}"
+            for names, source in (
+                (given, "feeds"),
+                ([self.names[v] for v in self.variables], "variables"),
+                ([f"k{i}" for i in self.draws.values()], "keys"),
+            )
+            if names
+        ]
+        results = ", ".join(self.names[output] for output in outputs)
+        source = "\n".join(
+            ["def run(feeds, variables, keys):", *head, *body, f"    return [{results}]", ""]
+        )
+        exec(compile(source, "<kbridge plan>", "exec"), self.namespace)
+        return Plan(
+            self.namespace["run"],
+            source,
+            self.variables,
+            list(self.draws),
+            bool(gradients),
+            self.wide,
+        )
+
+    def check_fed(self, nodes: list[Tensor]) -> None:
+        missing = [
+            n
+            for n in nodes
+            if isinstance(n, Placeholder) and n not in self.values and n.default is None
+        ]
+        if missing:
+            raise GraphError(
+                f"the outputs depend on {len(missing)} placeholder(s) that the inputs do not "
+                f"give: {', '.join(repr(p) for p in missing[:5])}. Add them to the inputs of "
+                f"K.function, and feed a value for each."
+            )
+
+    def bind_input(self, tensor: Tensor) -> str:
+        name = f"a{next(self.counter)}"
+        self.names[tensor] = name
+        self.note(tensor)
+        return name
+
+    def note(self, tensor: Tensor) -> None:
+        if tensor.dtype in ("float64", "int64", "uint64"):
+            self.wide = True
+
+    def new_name(self, node: Tensor | None = None) -> str:
+        """A fresh local name, for ``node`` if given."""
+        name = f"t{next(self.counter)}"
+        if node is not None:
+            self.names[node] = name
+        return name
+
+    def part(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str:
+        """A plan of its own inside this one, as a name: it shares values, draws and keys."""
+        hosted = self.hosted.intersection(inputs)
+        inner = Writer(self.backend, inputs, self.values, self.host_draws, self.draws, hosted)
+        plan = inner.write(outputs)
+        self.wide = self.wide or plan.wide
+        return self.constant(plan.run)
+
+    def line(self, text: str) -> None:
+        self.lines.append(text)
+
+    def with_last_uses(self, nodes: list[Tensor], outputs: Sequence[Tensor]) -> Iterable[Tensor]:
+        """Yield each node; after its step, free the values that nothing later reads."""
+        keep = set(outputs) | set(self.inputs)
+        last: dict[Tensor, int] = {}
+        for position, node in enumerate(nodes):
+            for parent in node.inputs:
+                last[self.resolve(parent)] = position
+        free: dict[int, list[str]] = {}
+        for position, node in enumerate(nodes):
+            yield node
+            for parent in dict.fromkeys(self.resolve(p) for p in node.inputs):
+                if last[parent] == position and parent not in keep and parent.op is not None:
+                    free.setdefault(position, []).append(self.names[parent])
+            if position in free:
+                self.line(f"del {', '.join(free[position])}")
+
+    def step(self, node: Tensor) -> None:
+        """Write the line that computes ``node``."""
+        self.note(node)
+        if node in self.values:
+            self.names[node] = self.constant(self.fixed(node))
+        elif isinstance(node, Variable):
+            self.names[node] = f"v{next(self.counter)}"
+            self.variables.append(node)
+        elif isinstance(node, Constant):
+            self.names[node] = self.constant(self.engine.constant(node.value, node.dtype))
+        elif isinstance(node, Placeholder):
+            value = np.asarray(node.default, node.dtype)
+            self.names[node] = self.constant(self.engine.constant(value, node.dtype))
+        else:
+            self.call(node)
+
+    def fixed(self, node: Tensor) -> Any:
+        return self.engine.constant(np.asarray(self.values[node], node.dtype), node.dtype)
+
+    def call(self, node: Tensor) -> None:
+        op = node.op
+        assert op is not None
+        name = self.new_name(node)
+        if op.name == "item":
+            self.line(f"{name} = {self.names[node.args[0]]}[{node.args[1]}]")
+            return
+        hosted = node.host is not None and op.name not in ("shape", "size")
+        function = f"h_{op.name}" if hosted else f"f_{op.name}"
+        if function not in self.namespace:
+            self.namespace[function] = (
+                self.engine.host_primitive(op.name, self.backend)
+                if hosted
+                else self.backend.native[op.name]
+            )
+        if node.host is not None:
+            self.hosted.add(node)
+        arguments = [
+            self.argument(arg, hosted or index in op.host_indices)
+            for index, arg in enumerate(node.args)
+        ]
+        if op.random:
+            self.draw(node, arguments)
+            if self.host_draws:
+                function = self.host_draw(op.name, node.dtype)
+        self.line(f"{name} = {function}({', '.join(arguments)})")
+
+    def draw(self, node: Tensor, arguments: list[str]) -> None:
+        """Replace the seed by what the engine makes of seed and stream position."""
+        assert node.op is not None and isinstance(node, Draw)
+        position = self.draws.setdefault(node, len(self.draws))
+        seed = node.op.parameters.index("seed")
+        maker = "host_key" if self.host_draws else "draw_key"
+        arguments[seed] = f"{maker}({node.seed!r}, k{position})"
+
+    def host_draw(self, name: str, dtype: str) -> str:
+        function, label = self.backend.host_function(name), f"d_{name}_{dtype}"
+        engine = self.engine
+
+        def drawn(*args: Any) -> Any:
+            plain = [engine.to_numpy(a) if engine.is_native(a) else a for a in args]
+            return engine.from_numpy(np.asarray(function(*plain)), dtype)
+
+        self.namespace[label] = drawn
+        return label
+
+    # --- arguments --------------------------------------------------------------------------
+
+    def argument(self, value: Any, host: bool) -> str:
+        """Python source for an argument; ``host``: sizes on the host may stay there."""
+        if isinstance(value, Tensor):
+            value = self.resolve(value)
+            if host and isinstance(value, Constant) and isinstance(value.value, np.ndarray):
+                return self.constant(value.value)
+            name = self.names[value]
+            if value in self.hosted and not host:
+                return f"from_host({name}, {value.dtype!r})"
+            return name
+        if isinstance(value, _EXPRESSIONS) or type(value) is float and np.isfinite(value):
+            return repr(value)
+        if type(value) is tuple or type(value) is list:
+            if all(type(item) in (int, type(None), bool, str) for item in value):
+                return repr(value)
+            parts = ", ".join(self.argument(item, host) for item in value)
+            if type(value) is list:
+                return f"[{parts}]"
+            return f"({parts},)" if value else "()"
+        if type(value) is slice:
+            start, stop, step = (
+                self.argument(part, host) for part in (value.start, value.stop, value.step)
+            )
+            return f"slice({start}, {stop}, {step})"
+        return self.constant(value)
+
+    def constant(self, value: Any) -> str:
+        name = self.constants.get(id(value))
+        if name is None:
+            name = f"c{next(self.counter)}"
+            self.constants[id(value)] = name
+            self.namespace[name] = value
+        return name
