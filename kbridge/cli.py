@@ -61,7 +61,9 @@ def info(argv: list[str]) -> int:
     if not plugins:
         print("  none")
     print("\nBackend")
-    print("  {:12} by {}".format(*loader.choice()))
+    name, source = loader.choice()
+    lacking = name in loader.BUILTIN and not config.is_installed(name)
+    print(f"  {name:12} by {source}{', but it is not installed' if lacking else ''}")
     return 0
 
 

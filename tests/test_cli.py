@@ -48,6 +48,13 @@ def test_info(quiet, capsys):
     )
 
 
+def test_info_of_a_choice_that_is_not_installed(quiet, keras_json, capsys):
+    file = keras_json({"backend": "jax"})
+    assert cli.main(["info"]) == 0
+    expected = f'  jax          by "backend" in {file}, but it is not installed\n'
+    assert capsys.readouterr().out.endswith(expected)
+
+
 def test_info_lists_plugins(quiet, capsys, tmp_path, monkeypatch):
     folder = tmp_path / "toy-1.0.dist-info"
     folder.mkdir()

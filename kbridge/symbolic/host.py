@@ -4,14 +4,13 @@ A program such as ``K.reshape(x, K.stack([K.shape(x)[0], -1]))`` computes with s
 data. Kept on the host, the sizes are plain integers to the engine, also under ``jax.jit``.
 
 Eagerly they are :class:`HostInts`. In the graph a Tensor whose ``host`` is not None is
-computed by NumPy when the function runs; ``host`` holds what is known already: an int or None
-for a scalar, a tuple of these for a vector, True where nothing is.
+computed by NumPy when the function runs; ``host`` holds what is :class:`Known` already.
 """
 
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +25,13 @@ _OPERATORS = {
     "maximum": max,
     "minimum": min,
 }
+
+
+class Known(NamedTuple):
+    """What is known of sizes before the run: an int or None for a scalar, a tuple of these for a
+    vector, True where nothing is known."""
+
+    value: Any
 
 
 class HostInts(np.ndarray[Any, Any]):
@@ -58,8 +64,8 @@ def is_host(value: Any) -> bool:
 def known(value: Any) -> Any:
     """What is known of a size or shape: ints, with None for symbolic entries."""
     host = getattr(value, "host", None)
-    if host is not None and host is not True:
-        return host
+    if host is not None:
+        return None if host.value is True else host.value
     if type(value) is Constant:
         value = value.value
     if isinstance(value, (list, tuple)):
@@ -71,8 +77,12 @@ def known(value: Any) -> Any:
     return None
 
 
-def infer(name: str, args: tuple[Any, ...]) -> Any:
-    """What is known of the result of a host operation; True where nothing is."""
+def infer(name: str, args: tuple[Any, ...]) -> Known:
+    """What is known of the result of a host operation."""
+    return Known(_infer(name, args))
+
+
+def _infer(name: str, args: tuple[Any, ...]) -> Any:
     if name == "shape":
         return tuple(args[0].shape)
     if name == "size":

@@ -21,6 +21,7 @@ from kbridge.errors import SymbolicError
 if TYPE_CHECKING:
     from kbridge.api.declare import Operation
     from kbridge.binding import Backend
+    from kbridge.symbolic.host import Known
 
 Shape = tuple[int | None, ...]
 
@@ -57,7 +58,7 @@ class Tensor:
         shape: Shape,
         dtype: str,
         fed: bool = False,
-        host: tuple[Any, ...] | int | bool | None = None,
+        host: Known | None = None,
     ) -> None:
         self.backend = backend
         self.op = op
@@ -139,8 +140,9 @@ class Tensor:
         self._refuse("with 'in'", "Use K.any(K.equal(tensor, item)).")
 
     def __index__(self) -> int:
-        if isinstance(self.host, int) and not isinstance(self.host, bool):
-            return self.host
+        known = None if self.host is None else self.host.value
+        if type(known) is int:
+            return known
         self._refuse("as a Python integer", "Pass the tensor itself where K takes a size.")
 
     def __reduce__(self) -> NoReturn:
