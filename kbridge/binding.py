@@ -17,7 +17,7 @@ import pkgutil
 import sys
 import threading
 from collections.abc import Callable, Iterable
-from types import ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from kbridge.api.declare import OPERATIONS, Operation
@@ -69,7 +69,7 @@ class Backend:
 
     def as_tensor(self, value: Any) -> Tensor:
         """``value`` as a Tensor of this backend; arrays and native tensors become constants."""
-        return record.Later(self).operand(value)  # type: ignore[no-any-return]
+        return record.Later(self).operand(value)
 
     def new_value(self, variable: Variable, value: Any) -> Tensor:
         """``value`` as what an update gives ``variable``: of its shape and dtype."""
@@ -114,7 +114,7 @@ class Backend:
         """``tf.func(tensor)``: the native value inside the eager scope, refuse elsewhere."""
         from kbridge.symbolic.evaluate import tf_tensor
 
-        return tf_tensor(self, tensor)
+        return tf_tensor(self, tensor, dtype)
 
 
 #: True while the declarations are imported for their own sake: kbridge.api then binds later.
@@ -137,9 +137,9 @@ def load_contract() -> None:
 
 def host_functions() -> dict[str, Callable[..., Any]]:
     """The NumPy backend's primitives."""
-    from kbridge.backends.numpy import PRIMITIVES
-
-    return PRIMITIVES
+    module = importlib.import_module("kbridge.backends.numpy")
+    found: dict[str, Callable[..., Any]] = module.PRIMITIVES
+    return found
 
 
 def primitives(modules: Iterable[ModuleType]) -> dict[str, Callable[..., Any]]:
@@ -195,21 +195,25 @@ def _generate(backend: Backend) -> dict[str, Any]:
         **engine.guard_names,
     }
     lines: list[str] = []
+    composed = _compositions(backend)
     for op in OPERATIONS.values():
         native = backend.native.get(op.name)
         if op.plain is not None:
             namespace[op.name] = op.plain
         elif native is not None:
+            if not engine.has_graph:
+                namespace[op.name] = native  # a module with a graph of its own, used as it is
+                continue
             namespace[f"n_{op.name}"] = native
             namespace[f"o_{op.name}"] = op
             lines += _dispatcher(op, engine)
-        elif op.composition is not None and _composable(backend, op):
+        elif op.name in composed:
             namespace[f"c_{op.name}"] = op.composition
             lines += [f"def {_head(op)}:", f"    return c_{op.name}(K, {_call(op)})"]
     exec(compile("\n".join(lines), f"<kbridge dispatchers of {backend.name}>", "exec"), namespace)
     for op in OPERATIONS.values():
         function = namespace.get(op.name)
-        if function is not None and op.plain is None:
+        if function is not None and (f"n_{op.name}" in namespace or f"c_{op.name}" in namespace):
             function.__defaults__ = op.defaults or None
             function.__doc__ = op.doc
             function.__module__ = "kbridge.api"
@@ -222,7 +226,7 @@ def _generate(backend: Backend) -> dict[str, Any]:
     return namespace
 
 
-def _alike(tensors: Any, kind: type) -> bool:
+def _alike(tensors: Any, kind: Any) -> bool:
     """Whether a list holds native tensors of exactly one class and one dtype."""
     if tensors.__class__ not in (list, tuple) or not tensors:
         return False
@@ -236,13 +240,42 @@ def _alike(tensors: Any, kind: type) -> bool:
     return True
 
 
-def _composable(backend: Backend, op: Operation) -> bool:
-    """Whether every operation that a composition names is there (for backends with gaps)."""
-    complete: bool = backend.engine.complete
-    return complete or all(
-        name not in OPERATIONS or name in backend.native or OPERATIONS[name].composition is not None
-        for name in op.composition.__code__.co_names  # type: ignore[union-attr]
-    )
+def _compositions(backend: Backend) -> set[str]:
+    """The names of the compositions whose parts the backend has, natively or by composition."""
+    graph = backend.engine.has_graph
+    found = {
+        name
+        for name, op in OPERATIONS.items()
+        if op.composition is not None and (graph or not op.graph)
+    }
+    while True:
+        there = found.union(backend.native, (n for n, op in OPERATIONS.items() if op.plain))
+        missing = {n for n in found if not _parts(OPERATIONS[n].composition) <= there}
+        if not missing:
+            return found
+        found -= missing
+
+
+def _parts(function: Any) -> set[str]:
+    """The operations that a composition names, itself or in its module's helpers."""
+    parts: set[str] = set()
+    seen: set[str] = set()
+    waiting = [function]
+    while waiting:
+        current = waiting.pop()
+        for name in _names(current.__code__):
+            helper = current.__globals__.get(name)
+            if name in OPERATIONS and not isinstance(helper, ModuleType):
+                parts.add(name)
+            elif name not in seen and isinstance(helper, FunctionType):
+                seen.add(name)
+                waiting.append(helper)
+    return parts
+
+
+def _names(code: CodeType) -> set[str]:
+    inner = (const for const in code.co_consts if isinstance(const, CodeType))
+    return set(code.co_names).union(*map(_names, inner))
 
 
 def _head(op: Operation) -> str:

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
 ENGINES = ("tensorflow", "torch", "jax")
 
+INSTALLED = ["numpy", *(n for n in ENGINES if importlib.util.find_spec(n) is not None)]
+
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(params=INSTALLED)
+def K(request: pytest.FixtureRequest) -> Any:
+    """The API bound to each installed backend."""
+    import kbridge
+
+    return kbridge.load_backend(request.param)
 
 
 @pytest.fixture

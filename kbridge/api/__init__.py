@@ -51,7 +51,8 @@ def __dir__() -> list[str]:
 def _importing_contract() -> bool:
     from kbridge import binding
 
-    return binding.importing_contract
+    # Where binding itself is what imports this package, it has not come to its names yet.
+    return getattr(binding, "importing_contract", True)
 
 
 if not _importing_contract():

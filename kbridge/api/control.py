@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kbridge.api.declare import composite, operation
+from kbridge.api.declare import composite, graph_function, operation
 from kbridge.api.rules import TensorLike
 from kbridge.errors import ArgumentError
 from kbridge.symbolic.tensor import Tensor
@@ -26,10 +26,8 @@ def choose(condition: TensorLike, x: TensorLike, y: TensorLike) -> Any:
     """``x`` where the scalar ``condition`` holds, else ``y``; their sizes may differ."""
 
 
-@composite
-def switch(
-    K: Any, condition: TensorLike, then_expression: Any, else_expression: Any
-) -> Any:
+@graph_function
+def switch(K: Any, condition: TensorLike, then_expression: Any, else_expression: Any) -> Any:
     """``then_expression`` where ``condition`` is not 0, else ``else_expression``.
 
     A scalar condition chooses between the whole branches, which may differ in size. Otherwise
@@ -63,14 +61,14 @@ def switch(
 # --- the learning phase --------------------------------------------------------------------------
 
 
-@composite
+@graph_function
 def learning_phase(K: Any) -> Any:
     """The learning phase: 0 or 1 once it is set, else a tensor, 0 where it is not fed."""
     fixed = K.session.learning_phase
     return K.phase_placeholder if fixed is None else fixed
 
 
-@composite
+@graph_function
 def set_learning_phase(K: Any, value: int) -> None:
     """Fix the learning phase: 0 for test, 1 for training."""
     if value not in (0, 1):
@@ -78,7 +76,7 @@ def set_learning_phase(K: Any, value: int) -> None:
     K.session.learning_phase = int(value)
 
 
-@composite
+@graph_function
 def in_train_phase(K: Any, x: Any, alt: Any, training: Any = None) -> Any:
     """``x`` in training, else ``alt``; both may be callables.
 
@@ -100,5 +98,3 @@ def in_train_phase(K: Any, x: Any, alt: Any, training: Any = None) -> Any:
 def in_test_phase(K: Any, x: Any, alt: Any, training: Any = None) -> Any:
     """``x`` in test mode, else ``alt``: the mirror image of :func:`in_train_phase`."""
     return K.in_train_phase(alt, x, training)
-
-

@@ -6,15 +6,14 @@ from typing import Any
 
 import numpy as np
 
-
-from kbridge.api.declare import composite, operation
+from kbridge.api.declare import composite, graph_function, operation
 from kbridge.api.rules import TensorLike, as_dtype, check_dims
 from kbridge.errors import ArgumentError, ArgumentTypeError
 from kbridge.symbolic import dtypes, scopes, shapes
 from kbridge.symbolic.tensor import Constant, Placeholder, Tensor, Variable
 
 
-@composite
+@graph_function
 def variable(
     K: Any, value: Any, dtype: Any = None, name: str | None = None, constraint: Any = None
 ) -> Any:
@@ -31,7 +30,7 @@ def variable(
     return made
 
 
-@composite
+@graph_function
 def constant(
     K: Any, value: Any, dtype: Any = None, shape: Any = None, name: str | None = None
 ) -> Any:
@@ -39,7 +38,7 @@ def constant(
     dtype = as_dtype(dtype)
     array = np.array(K.engine.as_array(value), dtypes.to_numpy(dtype))
     if shape is not None:
-        sizes = shapes.shape_argument(check_dims(shape))
+        sizes: Any = shapes.shape_argument(check_dims(shape))
         if array.size == 1:
             array = np.full(sizes, array.reshape(()))
         else:
@@ -51,7 +50,7 @@ def constant(
     return made
 
 
-@composite
+@graph_function
 def placeholder(
     K: Any,
     shape: Any = None,
@@ -95,7 +94,7 @@ def _filled(K: Any, shape: Any, value: float, dtype: Any, name: str | None) -> A
     dtype = as_dtype(dtype)
     if _is_symbolic(shape):
         return K.full(shape, value, dtype)
-    sizes = shapes.shape_argument(check_dims(shape))
+    sizes: Any = shapes.shape_argument(check_dims(shape))
     return K.variable(np.full(sizes, value, dtypes.to_numpy(dtype)), dtype, name)
 
 
@@ -105,13 +104,13 @@ def _is_symbolic(shape: Any) -> bool:
     return isinstance(shape, Tensor)
 
 
-@composite
+@graph_function
 def zeros(K: Any, shape: Any, dtype: Any = None, name: str | None = None) -> Any:
     """A variable of zeros; a tensor where ``shape`` holds tensors."""
     return _filled(K, shape, 0, dtype, name)
 
 
-@composite
+@graph_function
 def ones(K: Any, shape: Any, dtype: Any = None, name: str | None = None) -> Any:
     """A variable of ones; a tensor where ``shape`` holds tensors."""
     return _filled(K, shape, 1, dtype, name)
@@ -120,7 +119,8 @@ def ones(K: Any, shape: Any, dtype: Any = None, name: str | None = None) -> Any:
 @composite
 def eye(K: Any, size: Any, dtype: Any = None, name: str | None = None) -> Any:
     """A variable with ones on the diagonal: square for an int, else (rows, columns)."""
-    rows, columns = shapes.eye(size)
+    sizes: Any = shapes.eye(size)
+    rows, columns = sizes
     return K.variable(np.eye(rows, columns), dtype, name)
 
 
@@ -163,5 +163,3 @@ def _arange_shape(start: Any, stop: Any, step: Any) -> Any:
     if any(isinstance(part, Tensor) for part in parts):
         return (None,)
     return np.arange(*parts).shape
-
-

@@ -9,7 +9,7 @@ written in other operations, its default composition. The declarations hold no e
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -28,6 +28,7 @@ class Operation:
         "doc",
         "dtype",
         "floating",
+        "graph",
         "host",
         "host_indices",
         "listed",
@@ -86,6 +87,7 @@ class Operation:
         self.composition = composition
         self.public = public
         self.plain: Callable[..., Any] | None = None
+        self.graph = False
 
     def __repr__(self) -> str:
         return f"<operation {self.name} of kbridge.api.{self.topic}>"
@@ -150,7 +152,7 @@ def operation(
             differentiable=differentiable,
             public=public,
         )
-        return _register(op)  # type: ignore[return-value]  # typed as the function it stands for
+        return cast("F", _register(op))  # typed as the function that it stands for
 
     return declare
 
@@ -160,7 +162,17 @@ def composite(function: Callable[Concatenate[Any, P], R]) -> Callable[P, R]:
 
     A backend may bring its own native function of that name instead (see ``replaceable``).
     """
-    return _register(Operation(function, composition=function))  # type: ignore[return-value]
+    return cast("Callable[P, R]", _register(Operation(function, composition=function)))
+
+
+def graph_function(function: Callable[Concatenate[Any, P], R]) -> Callable[P, R]:
+    """Declare a function of kbridge's own graph; a module with a graph of its own brings its own.
+
+    As in a composition the first parameter ``K`` is the bound backend.
+    """
+    op = Operation(function, composition=function)
+    op.graph = True
+    return cast("Callable[P, R]", _register(op))
 
 
 def replaceable(
@@ -174,7 +186,7 @@ def replaceable(
 
     def declare(function: Callable[Concatenate[Any, P], R]) -> Callable[P, R]:
         op = Operation(function, composition=function, operands=operands, **rules)
-        return _register(op)  # type: ignore[return-value]
+        return cast("Callable[P, R]", _register(op))
 
     return declare
 
@@ -183,4 +195,14 @@ def setting(function: F) -> F:
     """A function that no backend has a part in: it is the same on all."""
     op = Operation(function, public=True)
     op.plain = function
-    return _register(op)  # type: ignore[return-value]
+    return cast("F", _register(op))
+
+
+def lifted(function: Callable[..., Any], count: int, rules: tuple[Rule, Rule]) -> Operation:
+    """The operation that a native function becomes: unregistered, its own native function."""
+    names = ", ".join(f"x{i}" for i in range(count))
+    head = eval(f"lambda {names}: None")  # for its parameters alone
+    head.__name__ = getattr(function, "__name__", "lifted")
+    op = Operation(head, operands=names.replace(",", ""), shape=rules[0], dtype=rules[1])
+    op.plain = function
+    return op

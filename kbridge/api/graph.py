@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kbridge.api.declare import composite, operation
+from kbridge.api.declare import composite, graph_function, operation
 from kbridge.api.rules import TensorLike
 from kbridge.errors import ArgumentTypeError, GraphError
 from kbridge.symbolic import dtypes, scopes
@@ -26,14 +26,12 @@ def shape(x: TensorLike) -> Any:
     """
 
 
-@operation(
-    "x", shape=lambda x, name: (), dtype="int32", host=True, differentiable=False
-)
+@operation("x", shape=lambda x, name: (), dtype="int32", host=True, differentiable=False)
 def size(x: TensorLike, name: str | None = None) -> Any:
     """The number of elements, int32."""
 
 
-@composite
+@graph_function
 def int_shape(K: Any, x: TensorLike) -> Any:
     """The static shape as a tuple, with None for unknown sizes."""
     if isinstance(x, Tensor):
@@ -49,7 +47,7 @@ def ndim(K: Any, x: TensorLike) -> int:
     return len(K.int_shape(x))
 
 
-@composite
+@graph_function
 def dtype(K: Any, x: TensorLike) -> str:
     """The dtype as a string."""
     if isinstance(x, Tensor):
@@ -59,7 +57,7 @@ def dtype(K: Any, x: TensorLike) -> str:
     return dtypes.normalize(np.asarray(x).dtype)
 
 
-@composite
+@graph_function
 def count_params(K: Any, x: TensorLike) -> int:
     """The number of elements as a Python int."""
     sizes = K.int_shape(x)
@@ -76,31 +74,31 @@ def get_variable_shape(K: Any, x: TensorLike) -> Any:
     return K.int_shape(x)
 
 
-@composite
+@graph_function
 def is_tensor(K: Any, x: Any) -> bool:
     """Whether ``x`` is a symbolic or native tensor; a NumPy array is none on any backend."""
     return isinstance(x, Tensor) or (K.engine.is_native(x) and not isinstance(x, np.ndarray))
 
 
-@composite
+@graph_function
 def is_variable(K: Any, x: Any) -> bool:
     """Whether ``x`` is a variable; anything may be asked."""
     return isinstance(x, Variable)
 
 
-@composite
+@graph_function
 def is_placeholder(K: Any, x: Any) -> bool:
     """Whether ``x`` is a placeholder."""
     return isinstance(x, Placeholder)
 
 
-@composite
+@graph_function
 def is_symbolic(K: Any, x: Any) -> bool:
     """Whether ``x`` is a tensor of the graph (a variable included)."""
     return isinstance(x, Tensor)
 
 
-@composite
+@graph_function
 def is_keras_tensor(K: Any, x: Any) -> bool:
     """Whether a Keras layer returned ``x``; a ValueError for what is no tensor."""
     if not K.is_tensor(x):
@@ -114,13 +112,13 @@ class ArgumentTypeErrorAsValue(ArgumentTypeError, ValueError):
     """A wrong type where the documentation promises a ValueError."""
 
 
-@composite
+@graph_function
 def is_sparse(K: Any, tensor: TensorLike) -> bool:
     """Whether ``tensor`` is sparse."""
     return bool(getattr(tensor, "sparse", False))
 
 
-@composite
+@graph_function
 def to_dense(K: Any, tensor: TensorLike) -> Any:
     """``tensor`` as a dense tensor."""
     return K.identity(tensor) if K.is_sparse(tensor) else tensor
@@ -129,7 +127,7 @@ def to_dense(K: Any, tensor: TensorLike) -> Any:
 # --- values ------------------------------------------------------------------------------------
 
 
-@composite
+@graph_function
 def eval(K: Any, x: TensorLike) -> Any:
     """The value as a NumPy array that the caller may change."""
     if isinstance(x, Tensor):
@@ -139,25 +137,25 @@ def eval(K: Any, x: TensorLike) -> Any:
     return np.array(x)
 
 
-@composite
+@graph_function
 def get_value(K: Any, x: TensorLike) -> Any:
     """The value of a variable (or of an expression) as a NumPy array of its own."""
     return K.eval(x)
 
 
-@composite
+@graph_function
 def batch_get_value(K: Any, ops: Any) -> list[Any]:
     """The values of a list of variables."""
     return [K.eval(x) for x in ops]
 
 
-@composite
+@graph_function
 def set_value(K: Any, x: Any, value: Any) -> None:
     """Give a variable a value, cast to its dtype; functions already built see it."""
     K.batch_set_value([(x, value)])
 
 
-@composite
+@graph_function
 def batch_set_value(K: Any, tuples: Any) -> None:
     """Give each variable of a list of ``(variable, value)`` its value, all or none."""
     ready = []
@@ -185,15 +183,21 @@ def batch_set_value(K: Any, tuples: Any) -> None:
 # --- functions, updates, gradients -----------------------------------------------------------
 
 
-@composite
+@graph_function
 def function(
-    K: Any, inputs: Any, outputs: Any, updates: Any = None, name: str | None = None, **kwargs: Any
+    K: Any,
+    /,
+    inputs: Any,
+    outputs: Any,
+    updates: Any = None,
+    name: str | None = None,
+    **kwargs: Any,
 ) -> Any:
     """A compiled function from ``inputs`` to ``outputs`` that then performs ``updates``."""
     return Function(K, inputs, outputs, updates, name, kwargs)
 
 
-@composite
+@graph_function
 def gradients(K: Any, loss: TensorLike, variables: Any) -> Any:
     """The gradients of ``loss`` with respect to each of ``variables``, as a list.
 
@@ -214,25 +218,25 @@ def _updated(K: Any, x: Any, value: Any) -> Any:
     return Update((x, value))
 
 
-@composite
+@graph_function
 def update(K: Any, x: Any, new_x: TensorLike) -> Any:
     """The update of ``x`` to ``new_x``, for ``updates=`` of ``K.function``."""
     return _updated(K, x, new_x)
 
 
-@composite
+@graph_function
 def update_add(K: Any, x: Any, increment: TensorLike) -> Any:
     """The update of ``x`` to ``x + increment``."""
     return _updated(K, x, K.add(x, increment))
 
 
-@composite
+@graph_function
 def update_sub(K: Any, x: Any, decrement: TensorLike) -> Any:
     """The update of ``x`` to ``x - decrement``."""
     return _updated(K, x, K.subtract(x, decrement))
 
 
-@composite
+@graph_function
 def moving_average_update(K: Any, x: Any, value: TensorLike, momentum: TensorLike) -> Any:
     """The update of ``x`` to ``x * momentum + value * (1 - momentum)``."""
     kept = K.multiply(x, momentum)
@@ -260,7 +264,7 @@ def reset_uids(K: Any) -> None:
     K.session.uids.clear()
 
 
-@composite
+@graph_function
 def clear_session(K: Any) -> None:
     """Reset names and the learning phase; tensors, variables and functions stay valid."""
     K.session.uids.clear()

@@ -45,9 +45,7 @@ def binary_crossentropy(
     if from_logits:
         # max(x, 0) - x * z + log(1 + exp(-|x|)), which overflows nowhere
         tail = K.softplus(K.negative(K.abs(output)))
-        return K.add(
-            K.subtract(K.relu(output), K.multiply(output, target)), tail
-        )
+        return K.add(K.subtract(K.relu(output), K.multiply(output, target)), tail)
     output = _clipped(K, output)
     first = K.multiply(target, K.log(output))
     second = K.multiply(K.subtract(1.0, target), K.log(K.subtract(1.0, output)))
@@ -119,14 +117,10 @@ def binary_focal_crossentropy(
     probability = K.sigmoid(output) if from_logits else output
     other = K.multiply(K.subtract(1.0, target), K.subtract(1.0, probability))
     truth = K.add(K.multiply(target, probability), other)
-    loss = K.multiply(
-        _focal(K, truth, gamma), K.binary_crossentropy(target, output, from_logits)
-    )
+    loss = K.multiply(_focal(K, truth, gamma), K.binary_crossentropy(target, output, from_logits))
     if not apply_class_balancing:
         return loss
-    weight = K.add(
-        K.multiply(target, alpha), K.multiply(K.subtract(1.0, target), 1.0 - alpha)
-    )
+    weight = K.add(K.multiply(target, alpha), K.multiply(K.subtract(1.0, target), 1.0 - alpha))
     return K.multiply(weight, loss)
 
 

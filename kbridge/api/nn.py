@@ -10,7 +10,13 @@ from kbridge.errors import ArgumentError
 from kbridge.symbolic import conv_shapes, shapes
 
 
-@operation("x alpha", promote="x alpha", floating=True, resolve={"max_value": as_float, "threshold": as_float}, shape=lambda x, alpha, max_value, threshold: x.shape)
+@operation(
+    "x alpha",
+    promote="x alpha",
+    floating=True,
+    resolve={"max_value": as_float, "threshold": as_float},
+    shape=lambda x, alpha, max_value, threshold: x.shape,
+)
 def relu(
     x: TensorLike, alpha: Any = 0.0, max_value: float | None = None, threshold: float = 0.0
 ) -> Any:

@@ -44,9 +44,7 @@ def negative(x: TensorLike) -> Any:
     """``-x``."""
 
 
-@operation(
-    "x y", promote="x y", public=False, shape=lambda x, y: shapes.matmul(x.shape, y.shape)
-)
+@operation("x y", promote="x y", public=False, shape=lambda x, y: shapes.matmul(x.shape, y.shape))
 def matmul(x: TensorLike, y: TensorLike) -> Any:
     """``x @ y``, with NumPy's rules for ranks and broadcasting."""
 
@@ -74,9 +72,7 @@ def logical_not(x: TensorLike) -> Any:
 @operation(
     "condition x y",
     promote="x y",
-    shape=lambda c, x, y: shapes.broadcast_all(
-        *(getattr(part, "shape", ()) for part in (c, x, y))
-    ),
+    shape=lambda c, x, y: shapes.broadcast_all(*(getattr(part, "shape", ()) for part in (c, x, y))),
     dtype=lambda c, x, y: getattr(x, "dtype", None) or y.dtype,
     public=False,
 )

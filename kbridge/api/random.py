@@ -73,9 +73,7 @@ def truncated_normal(
 
 
 @composite
-def random_binomial(
-    K: Any, shape: Any, p: float = 0.0, dtype: Any = None, seed: Any = None
-) -> Any:
+def random_binomial(K: Any, shape: Any, p: float = 0.0, dtype: Any = None, seed: Any = None) -> Any:
     """Ones with probability ``p``, zeros else."""
     dtype = as_dtype(dtype)
     return K.cast(K.less(K.random_uniform(shape, dtype="float32", seed=seed), p), dtype)
@@ -119,8 +117,10 @@ def random_normal_variable(
 
 @composite
 def dropout(K: Any, x: TensorLike, level: float, noise_shape: Any = None, seed: Any = None) -> Any:
-    """``x`` with a fraction ``level`` of its elements set to 0, the rest scaled by
-    ``1 / (1 - level)``."""
+    """``x`` with a fraction ``level`` of its elements set to 0.
+
+    The rest is scaled by ``1 / (1 - level)``, which keeps the expected sum.
+    """
     level = float(level)
     if not 0.0 <= level < 1.0:
         raise ArgumentError(f"K.dropout: level must be at least 0 and less than 1, got {level}.")

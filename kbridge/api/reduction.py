@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from kbridge.api.declare import composite, operation
 from kbridge.api.rules import TensorLike, accumulated, as_axis, reduced
 from kbridge.symbolic import shapes
 
-_AXIS = {"axis": as_axis, "keepdims": bool}
+_AXIS: dict[str, Callable[[Any], Any]] = {"axis": as_axis, "keepdims": bool}
 
 
 @operation("x", shape=reduced, resolve=_AXIS)
@@ -32,14 +33,20 @@ def prod(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 @operation(
-    "x", shape=lambda x, axis: shapes.cumulate(x.shape, axis), dtype=accumulated, resolve={"axis": as_axis}
+    "x",
+    shape=lambda x, axis: shapes.cumulate(x.shape, axis),
+    dtype=accumulated,
+    resolve={"axis": as_axis},
 )
 def cumsum(x: TensorLike, axis: int = 0) -> Any:
     """Running sum along ``axis``."""
 
 
 @operation(
-    "x", shape=lambda x, axis: shapes.cumulate(x.shape, axis), dtype=accumulated, resolve={"axis": as_axis}
+    "x",
+    shape=lambda x, axis: shapes.cumulate(x.shape, axis),
+    dtype=accumulated,
+    resolve={"axis": as_axis},
 )
 def cumprod(x: TensorLike, axis: int = 0) -> Any:
     """Running product along ``axis``."""
@@ -72,7 +79,10 @@ def all(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 @operation(
-    "x", shape=lambda x, axis: shapes.arg_reduce(x.shape, axis), dtype="int64", differentiable=False,
+    "x",
+    shape=lambda x, axis: shapes.arg_reduce(x.shape, axis),
+    dtype="int64",
+    differentiable=False,
     resolve={"axis": as_axis},
 )
 def argmax(x: TensorLike, axis: int = -1) -> Any:
@@ -80,7 +90,10 @@ def argmax(x: TensorLike, axis: int = -1) -> Any:
 
 
 @operation(
-    "x", shape=lambda x, axis: shapes.arg_reduce(x.shape, axis), dtype="int64", differentiable=False,
+    "x",
+    shape=lambda x, axis: shapes.arg_reduce(x.shape, axis),
+    dtype="int64",
+    differentiable=False,
     resolve={"axis": as_axis},
 )
 def argmin(x: TensorLike, axis: int = -1) -> Any:

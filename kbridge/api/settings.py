@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from kbridge import config
 from kbridge.api.declare import setting
 
@@ -16,4 +15,3 @@ set_image_data_format = setting(config.set_image_data_format)
 normalize_data_format = setting(config.normalize_data_format)
 image_dim_ordering = setting(config.image_dim_ordering)
 set_image_dim_ordering = setting(config.set_image_dim_ordering)
-

@@ -84,9 +84,7 @@ def batch_flatten(x: TensorLike) -> Any:
     """``x`` as a matrix: the first axis is kept, the others become one."""
 
 
-@operation(
-    "x", shape=lambda x, axis: shapes.expand_dims(x.shape, axis), resolve={"axis": as_axis}
-)
+@operation("x", shape=lambda x, axis: shapes.expand_dims(x.shape, axis), resolve={"axis": as_axis})
 def expand_dims(x: TensorLike, axis: int = -1) -> Any:
     """``x`` with a new axis of size 1."""
 
@@ -131,9 +129,7 @@ def _need_rank(K: Any, x: Any, rank: int) -> None:
     from kbridge.errors import ShapeError
 
     if K.ndim(x) != rank:
-        raise ShapeError(
-            f"padding needs a tensor of rank {rank}, got the shape {K.int_shape(x)}"
-        )
+        raise ShapeError(f"padding needs a tensor of rank {rank}, got the shape {K.int_shape(x)}")
 
 
 def _around(pairs: Any, data_format: str | None) -> Any:

@@ -8,7 +8,8 @@ K functions themselves are the native primitives in the backend's topic modules.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -31,12 +32,12 @@ class Engine:
     tensor_class: type = object
     #: Whether NumPy arrays are this engine's native tensors.
     arrays_are_native = False
-    #: Whether every operation of the contract is there, natively or by composition.
-    complete = True
+    #: Whether kbridge's graph records; False for a module that brings a graph of its own.
+    has_graph = True
     #: Who differentiates: "graph" (kbridge's own), "tape" or "functional" (the engine).
     autodiff = "graph"
     #: Names that the guards of :meth:`dtype_guards` use.
-    guard_names: dict[str, Any] = {}
+    guard_names: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(self) -> None:
         #: Names that generated plans use.
@@ -61,11 +62,11 @@ class Engine:
         return dtypes.normalize(native.dtype)
 
     def from_numpy(self, array: Any, dtype: str) -> Any:
-        """A native tensor of ``dtype`` that shares no memory with ``array``. *Required.*"""
+        """A native tensor of ``dtype`` that shares no memory with ``array``. *Required.*."""
         raise NotImplementedError
 
     def to_numpy(self, native: Any) -> Any:
-        """A NumPy array that the caller may keep and change. *Required.*"""
+        """A NumPy array that the caller may keep and change. *Required.*."""
         raise NotImplementedError
 
     def as_array(self, value: Any) -> Any:
@@ -101,7 +102,7 @@ class Engine:
     # --- functions --------------------------------------------------------------------------------
 
     #: Keyword arguments of ``K.function`` that the engine takes, with their defaults.
-    options: dict[str, Any] = {}
+    options: Mapping[str, Any] = MappingProxyType({})
 
     def check_options(self, given: dict[str, Any], name: str) -> dict[str, Any]:
         """The options with their defaults; unknown ones are an error."""
@@ -155,7 +156,7 @@ class Engine:
         return self.from_numpy(array, dtype)
 
     def cast(self, native: Any, dtype: str) -> Any:
-        """``native`` with another dtype. *Required.*"""
+        """``native`` with another dtype. *Required.*."""
         raise NotImplementedError
 
     def compile(
@@ -178,17 +179,17 @@ class Engine:
             results = run(natives, values, [next(draw.stream) for draw in draws])
             for (variable, copy), value in zip(targets, results[count:], strict=True):
                 self.assign(variable, value, copy)
-            return results[:count]  # type: ignore[no-any-return]
+            return results[:count]
 
         return program
 
     def jit(self, plan: Any, feeds: Sequence[Any], options: dict[str, Any]) -> Callable[..., Any]:
         """The plan's ``run``, compiled if the engine compiles."""
-        return plan.run  # type: ignore[no-any-return]
+        return plan.run
 
     def run_now(self, plan: Any, variables: list[Any], keys: list[int]) -> list[Any]:
         """Run a plan without feeds once, for ``K.eval``."""
-        return plan.run((), variables, keys)  # type: ignore[no-any-return]
+        return plan.run((), variables, keys)
 
     def run_wide(self, function: Callable[..., Any], args: Sequence[Any]) -> Any:
         """Run a native function on 64-bit operands, or for a 64-bit result."""
@@ -201,7 +202,25 @@ class Engine:
 
     def host_primitive(self, name: str, backend: Any) -> Callable[..., Any]:
         """The function for shape arithmetic on NumPy integers."""
-        return backend.host_function(name)  # type: ignore[no-any-return]
+        return backend.host_function(name)
+
+    def abstract(
+        self, function: Callable[..., Any], specs: Sequence[tuple[Shape, str]]
+    ) -> tuple[Shape, str]:
+        """Shape and dtype of a native function's result, unknown sizes included.
+
+        The default runs it on zeros, with two different sizes for what is unknown.
+        """
+        first, second = (
+            function(*(self._stand_in(shape, dtype, size) for shape, dtype in specs))
+            for size in (2, 3)
+        )
+        sizes = zip(self.shape(first), self.shape(second), strict=True)
+        return tuple(a if a == b else None for a, b in sizes), self.dtype(first)
+
+    def _stand_in(self, shape: Shape, dtype: str, size: int) -> Any:
+        sizes = [size if n is None else n for n in shape]
+        return self.from_numpy(np.zeros(sizes, dtypes.to_numpy(dtype)), dtype)
 
     # --- random -----------------------------------------------------------------------------------
 
@@ -225,4 +244,3 @@ class Engine:
         import tensorflow as tf
 
         return tf.convert_to_tensor(self.to_numpy(native), dtype)
-

@@ -36,7 +36,7 @@ def native_value(backend: Backend, tensor: Tensor) -> Any:
 
 def _run(backend: Backend, tensor: Tensor) -> Any:
     engine = backend.engine
-    values = {backend.phase_placeholder: 0}
+    values: dict[Tensor, Any] = {backend.phase_placeholder: 0}
     plan = generate(backend, (), (tensor,), values=values, host_draws=True)
     if plan.draws:
         engine.check_draw()
@@ -61,7 +61,7 @@ def array_function(func: Any, args: Any, kwargs: Any) -> Any:
             f"{name} was called on a symbolic tensor, which would take it out of the graph. Use "
             f"the K function of that kind, or {name}(K.eval(tensor)) for its present value."
         )
-    return func(*_values(args), **{k: v for k, v in zip(kwargs, _values(kwargs.values()))})
+    return func(*_values(args), **dict(zip(kwargs, _values(kwargs.values()), strict=False)))
 
 
 def _values(args: Any) -> list[Any]:

@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 
 #: Operations whose result may share its memory with an operand.
 _VIEWS = frozenset(
-    "identity reshape getitem transpose permute_dimensions squeeze expand_dims flatten "
-    "batch_flatten cast stop_gradient switch broadcast_to slice reverse item".split()
+    (
+        *("identity", "reshape", "getitem", "transpose", "permute_dimensions", "squeeze"),
+        *("expand_dims", "flatten", "batch_flatten", "cast", "stop_gradient", "switch"),
+        *("choose", "slice", "reverse", "item", "clip", "tile", "repeat_elements"),
+    )
 )
 
 
@@ -52,7 +55,7 @@ class Program:
         self.plans = {0: self.plan(0)}  # at once, so that a graph that cannot run is an error here
 
     def plan(self, phase: int) -> Any:
-        values = {self.backend.phase_placeholder: phase}
+        values: dict[Tensor, Any] = {self.backend.phase_placeholder: phase}
         wanted = [*self.outputs, *(value for _, value in self.updates)]
         return generate(self.backend, self.feeds, wanted, values=values)
 

@@ -28,8 +28,10 @@ _OPERATORS = {
 
 
 class Known(NamedTuple):
-    """What is known of sizes before the run: an int or None for a scalar, a tuple of these for a
-    vector, True where nothing is known."""
+    """What is known of sizes before the run.
+
+    An int or None for a scalar, a tuple of these for a vector, True where nothing is known.
+    """
 
     value: Any
 

@@ -267,7 +267,9 @@ class Writer:
             return
         hosted = node.host is not None and op.name not in ("shape", "size")
         function = f"h_{op.name}" if hosted else f"f_{op.name}"
-        if function not in self.namespace:
+        if op.plain is not None:
+            function = self.constant(op.plain)  # what K.lift made an operation
+        elif function not in self.namespace:
             self.namespace[function] = (
                 self.engine.host_primitive(op.name, self.backend)
                 if hosted
@@ -287,7 +289,8 @@ class Writer:
 
     def draw(self, node: Tensor, arguments: list[str]) -> None:
         """Replace the seed by what the engine makes of seed and stream position."""
-        assert node.op is not None and isinstance(node, Draw)
+        assert node.op is not None
+        assert isinstance(node, Draw)
         position = self.draws.setdefault(node, len(self.draws))
         seed = node.op.parameters.index("seed")
         maker = "host_key" if self.host_draws else "draw_key"
@@ -316,7 +319,7 @@ class Writer:
             if value in self.hosted and not host:
                 return f"from_host({name}, {value.dtype!r})"
             return name
-        if isinstance(value, _EXPRESSIONS) or type(value) is float and np.isfinite(value):
+        if isinstance(value, _EXPRESSIONS) or (type(value) is float and np.isfinite(value)):
             return repr(value)
         if type(value) is tuple or type(value) is list:
             if all(type(item) in (int, type(None), bool, str) for item in value):

@@ -113,7 +113,7 @@ class _Functional:
         resolve = self.writer.resolve
         if node.op is None or node.op.name != "gradients":
             return [resolve(p) for p in node.inputs]
-        loss, sources = _ends(self.writer, node)
+        _loss, sources = _ends(self.writer, node)
         region = self.region(node)
         captured = (resolve(p) for n in region - set(sources) for p in n.inputs)
         return list(dict.fromkeys([*sources, *(p for p in captured if p not in region)]))

@@ -298,7 +298,8 @@ class Later(_Way):
         if isinstance(value, np.ndarray) and value.ndim and not isinstance(value, HostInts):
             return self.operand(value)
         if isinstance(value, (np.ndarray, np.integer)):
-            return value.tolist() if value.ndim == 0 else tuple(value.tolist())
+            sizes: Any = value.tolist()
+            return sizes if value.ndim == 0 else tuple(sizes)
         return value
 
     def finish(self, op: Operation, bound: list[Any], dtype: str) -> Any:
@@ -308,9 +309,7 @@ class Later(_Way):
         inputs = _inputs(op, args)
         fed = any(t.fed for t in inputs)
         sizes = None
-        if op.host and (
-            op.name in ("shape", "size") or _on_sizes(leaves(op, args))
-        ):
+        if op.host and (op.name in ("shape", "size") or _on_sizes(leaves(op, args))):
             sizes = host.infer(op.name, args)
         if op.random:
             seed = args[op.parameters.index("seed")]
@@ -331,7 +330,8 @@ class Now(_Way):
         return engine.from_numpy(array, dtypes.normalize(array.dtype))
 
     def dtype(self, operand: Any) -> str:
-        return self.backend.engine.dtype(operand)
+        found: str = self.backend.engine.dtype(operand)
+        return found
 
     def cast(self, operand: Any, dtype: str) -> Any:
         return self.backend.native["cast"](operand, dtype)
@@ -365,7 +365,7 @@ class Now(_Way):
         _, result = self.check(op, tuple(specs), dtype)
         if op.random:
             return self._draw(op, bound)
-        function = self.backend.native[op.name]
+        function = op.plain or self.backend.native[op.name]
         if dtypes.is_64bit(result) or any(map(_is_wide, leaves(op, tuple(specs)))):
             return self.backend.engine.run_wide(function, bound)
         return function(*bound)
@@ -386,7 +386,7 @@ def _is_wide(operand: Any) -> bool:
 
 
 def _weak_kind(value: Any) -> str:
-    """ "b", "i" or "f" for a number or a list of numbers."""
+    """Return "b", "i" or "f" for a number or a list of numbers."""
     kind = np.asarray(value).dtype.kind
     if kind not in "biuf":
         raise ArgumentTypeError(

@@ -144,6 +144,7 @@ class Tensor:
         if type(known) is int:
             return known
         self._refuse("as a Python integer", "Pass the tensor itself where K takes a size.")
+        return None
 
     def __reduce__(self) -> NoReturn:
         raise SymbolicError(
@@ -298,7 +299,8 @@ class Constant(Tensor):
     @property
     def name(self) -> str | None:
         """The name given, or ``"constant"``."""
-        return self.__dict__.get("_name", "constant")
+        given: str | None = self.__dict__.get("_name", "constant")
+        return given
 
     @name.setter
     def name(self, value: str | None) -> None:
@@ -327,8 +329,11 @@ class Variable(Tensor):
 
     @property
     def value(self) -> Any:
-        """The native storage: on PyTorch a leaf that collects ``.grad``, on TensorFlow a
-        ``tf.Variable``, on JAX and NumPy an array."""
+        """The native storage.
+
+        On PyTorch a leaf that collects ``.grad``, on TensorFlow a ``tf.Variable``, on JAX and
+        NumPy an array.
+        """
         return self.storage
 
     def __str__(self) -> str:

@@ -24,7 +24,7 @@ class NumPyEngine(Engine):
         return isinstance(value, np.ndarray)
 
     def shape(self, native: Any) -> tuple[int, ...]:
-        return native.shape  # type: ignore[no-any-return]
+        return native.shape
 
     def from_numpy(self, array: Any, dtype: str) -> Any:
         return np.array(array, dtypes.to_numpy(dtype))
