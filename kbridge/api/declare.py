@@ -36,6 +36,7 @@ class Operation:
         "operand_indices",
         "parameters",
         "plain",
+        "plain_operands",
         "promoted",
         "public",
         "random",
@@ -88,6 +89,15 @@ class Operation:
         self.public = public
         self.plain: Callable[..., Any] | None = None
         self.graph = False
+        #: Whether all arguments are promoted operands (or one operand), with default rules.
+        self.plain_operands = (
+            composition is None
+            and not self.listed
+            and 0 < len(self.operand_indices) == len(self.parameters) < 3
+            and (len(self.promoted) == len(self.parameters) or len(self.parameters) == 1)
+            and shape is None
+            and not callable(dtype)
+        )
 
     def __repr__(self) -> str:
         return f"<operation {self.name} of kbridge.api.{self.topic}>"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -100,6 +101,8 @@ class Writer:
         self.draws: dict[Draw, int] = {} if draws is None else draws
         self.counter = itertools.count()
         self.constants: dict[int, str] = {}
+        #: Names of values that the step being written is the last to read.
+        self.dying: list[str] = []
         self.wide = False
 
     # --- order ------------------------------------------------------------------------------
@@ -212,6 +215,13 @@ class Writer:
             self.names[node] = name
         return name
 
+    def result_name(self, node: Tensor) -> str:
+        """The name for the result of a step: one whose value dies in it, else a fresh one."""
+        if not self.dying:
+            return self.new_name(node)
+        name = self.names[node] = self.dying.pop()
+        return name
+
     def part(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str:
         """A plan of its own inside this one, as a name: it shares values, draws and keys."""
         hosted = self.hosted.intersection(inputs)
@@ -224,20 +234,26 @@ class Writer:
         self.lines.append(text)
 
     def with_last_uses(self, nodes: list[Tensor], outputs: Sequence[Tensor]) -> Iterable[Tensor]:
-        """Yield each node; after its step, free the values that nothing later reads."""
-        keep = set(outputs) | set(self.inputs)
+        """Yield each node with the names that its step may take over or must free.
+
+        A value that nothing later reads gives its name to the result, so that the old value is
+        gone once the new one is there.
+        """
+        keep = {*outputs, *self.inputs}
         last: dict[Tensor, int] = {}
         for position, node in enumerate(nodes):
             for parent in node.inputs:
                 last[self.resolve(parent)] = position
-        free: dict[int, list[str]] = {}
         for position, node in enumerate(nodes):
+            for parent in node.inputs:
+                parent = self.resolve(parent)
+                if last[parent] == position and parent.op is not None and parent not in keep:
+                    last[parent] = -1  # named once, though it may be an operand twice
+                    self.dying.append(self.names[parent])
             yield node
-            for parent in dict.fromkeys(self.resolve(p) for p in node.inputs):
-                if last[parent] == position and parent not in keep and parent.op is not None:
-                    free.setdefault(position, []).append(self.names[parent])
-            if position in free:
-                self.line(f"del {', '.join(free[position])}")
+            if self.dying:
+                self.line(f"del {', '.join(self.dying)}")
+                self.dying.clear()
 
     def step(self, node: Tensor) -> None:
         """Write the line that computes ``node``."""
@@ -261,9 +277,9 @@ class Writer:
     def call(self, node: Tensor) -> None:
         op = node.op
         assert op is not None
-        name = self.new_name(node)
         if op.name == "item":
-            self.line(f"{name} = {self.names[node.args[0]]}[{node.args[1]}]")
+            source = self.names[node.args[0]]
+            self.line(f"{self.result_name(node)} = {source}[{node.args[1]}]")
             return
         hosted = node.host is not None and op.name not in ("shape", "size")
         function = f"h_{op.name}" if hosted else f"f_{op.name}"
@@ -285,7 +301,7 @@ class Writer:
             self.draw(node, arguments)
             if self.host_draws:
                 function = self.host_draw(op.name, node.dtype)
-        self.line(f"{name} = {function}({', '.join(arguments)})")
+        self.line(f"{self.result_name(node)} = {function}({', '.join(arguments)})")
 
     def draw(self, node: Tensor, arguments: list[str]) -> None:
         """Replace the seed by what the engine makes of seed and stream position."""
@@ -319,7 +335,7 @@ class Writer:
             if value in self.hosted and not host:
                 return f"from_host({name}, {value.dtype!r})"
             return name
-        if isinstance(value, _EXPRESSIONS) or (type(value) is float and np.isfinite(value)):
+        if isinstance(value, _EXPRESSIONS) or (type(value) is float and isfinite(value)):
             return repr(value)
         if type(value) is tuple or type(value) is list:
             if all(type(item) in (int, type(None), bool, str) for item in value):

@@ -53,6 +53,10 @@ tensor._operate = operate
 
 def apply(backend: Backend, op: Operation, args: tuple[Any, ...]) -> Any:
     """Record the operation or run it now, by the one rule."""
+    if op.plain_operands:
+        recorded = _record_plain(backend, op, args)
+        if recorded is not None:
+            return recorded
     if op.name == "getitem":
         args = (args[0], index_key(args[1]))
     symbolic = fed = native = sizes = False
@@ -89,6 +93,38 @@ def apply(backend: Backend, op: Operation, args: tuple[Any, ...]) -> Any:
     if backend.engine.arrays_are_native and not symbolic and not op.random:
         return Now(backend).run(op, args)
     return Later(backend).run(op, args)
+
+
+def _record_plain(backend: Backend, op: Operation, args: tuple[Any, ...]) -> Tensor | None:
+    """Record the common case: one or two Tensors of one dtype, or a Tensor and a float.
+
+    What is not of this kind, or wrong, is left to the general way.
+    """
+    x = args[0]
+    if not isinstance(x, Tensor) or x.backend is not backend or scopes.mode() == "eager":
+        return None
+    inputs: tuple[Tensor, ...] = (x,)
+    dtype, shape, fed = x.dtype, x.shape, x.fed
+    if op.floating and dtype not in dtypes.FLOATS:
+        return None
+    if len(args) == 2:
+        y = args[1]
+        if isinstance(y, Tensor):
+            if y.dtype != dtype or y.backend is not backend or x.host is not None:
+                return None
+            if y.shape != shape:
+                try:
+                    shape = shapes.broadcast(shape, y.shape)
+                except KBridgeError:
+                    return None
+            fed = fed or y.fed
+            inputs = (x, y)
+        elif type(y) is not float or dtype not in dtypes.FLOATS:
+            return None
+    elif x.host is not None:
+        return None
+    result = op.dtype or dtype
+    return Tensor(backend, op, args, inputs, shape, result, fed)  # type: ignore[arg-type]
 
 
 def leaves(op: Operation, args: tuple[Any, ...]) -> list[Any]:
