@@ -15,8 +15,8 @@ help:  ## List the targets.
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | \
 	  while IFS='|' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
 
-demo: $(VENV)/demo.stamp  ## Show kbridge at work, on NumPy alone where nothing else is installed.
-	$(BIN)/kbridge demo
+demo: $(VENV)/demo.stamp  ## Train digit classifiers on each engine installed, at least on NumPy.
+	$(BIN)/kbridge demo --all --plot build/demo.png
 
 setup: $(VENV)/setup.stamp  ## Install the engines and all tools into .venv.
 

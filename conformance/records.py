@@ -58,7 +58,7 @@ class Case:
         return self
 
     def without(self, *checks: str) -> Case:
-        """Leave out checks that cannot apply: "gradient", "unknown", "inferred", "eager"."""
+        """Leave out checks that cannot apply, by name; "batch" is a part of "inferred"."""
         self.left_out |= set(checks)
         return self
 

@@ -21,7 +21,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from kbridge.api.declare import OPERATIONS, Operation
-from kbridge.errors import MissingOperationError, ShapeError
+from kbridge.errors import KBridgeError, MissingOperationError, ShapeError
 from kbridge.symbolic import record, scopes
 from kbridge.symbolic.tensor import Placeholder, Tensor, Variable
 
@@ -186,14 +186,13 @@ def _generate(backend: Backend) -> dict[str, Any]:
             raise clear from error
 
     engine = backend.engine
-    namespace: dict[str, Any] = {
-        "T": engine.tensor_class,
-        "K": backend,
-        "apply": apply,
-        "retry": retry,
-        "alike": _alike,
-        **engine.guard_names,
-    }
+    # A module, since torch.compile looks in sys.modules for what a function reads.
+    module = ModuleType(f"kbridge.dispatchers.{backend.name}")
+    sys.modules[module.__name__] = module
+    namespace = vars(module)
+    namespace.update(T=engine.tensor_class, K=backend, apply=apply, retry=retry, alike=_alike)
+    namespace.update(KBridgeError=KBridgeError, named=record.named)
+    namespace.update(engine.guard_names)
     lines: list[str] = []
     composed = _compositions(backend)
     for op in OPERATIONS.values():
@@ -204,12 +203,18 @@ def _generate(backend: Backend) -> dict[str, Any]:
             if not engine.has_graph:
                 namespace[op.name] = native  # a module with a graph of its own, used as it is
                 continue
-            namespace[f"n_{op.name}"] = native
+            namespace[f"n_{op.name}"] = engine.entry(op, native)
             namespace[f"o_{op.name}"] = op
             lines += _dispatcher(op, engine)
         elif op.name in composed:
             namespace[f"c_{op.name}"] = op.composition
-            lines += [f"def {_head(op)}:", f"    return c_{op.name}(K, {_call(op)})"]
+            lines += [
+                f"def {_head(op)}:",
+                "    try:",
+                f"        return c_{op.name}(K, {_call(op)})",
+                "    except KBridgeError as error:",
+                f"        raise named(error, {op.name!r}) from error.__cause__",
+            ]
     exec(compile("\n".join(lines), f"<kbridge dispatchers of {backend.name}>", "exec"), namespace)
     for op in OPERATIONS.values():
         function = namespace.get(op.name)
@@ -299,10 +304,17 @@ def _dispatcher(op: Operation, engine: Any) -> list[str]:
     lines = [f"def {_head(op)}:"]
     guard = _guard(op, engine)
     if guard:
+        returned = [f"            return n_{op.name}({call})"]
+        if engine.declines:
+            returned = [
+                f"            result = n_{op.name}({call})",
+                "            if result.__class__ is not tuple:",
+                "                return result",
+            ]
         lines += [
             f"    if {guard}:",
             "        try:",
-            f"            return n_{op.name}({call})",
+            *returned,
             "        except Exception as error:",
             f"            return retry(o_{op.name}, {packed}, error)",
         ]
@@ -322,4 +334,22 @@ def _guard(op: Operation, engine: Any) -> str:
     tests = [f"{name}.__class__ is T" for name in main]
     tests += [f"({name} is None or {name}.__class__ is T)" for name in rest]
     tests += engine.dtype_guards(op, main)
-    return " and ".join(tests)
+    return " or ".join([" and ".join(tests), *_number_guards(op, engine, names)])
+
+
+def _number_guards(op: Operation, engine: Any, names: list[str]) -> list[str]:
+    """The same where a float tensor meets Python numbers, or None where an operand may miss."""
+    promoted = [op.parameters[i] for i in op.operand_indices if i in op.promoted]
+    if len(promoted) < 2 or not engine.float_guard("x"):
+        return []
+    # Any operand but the first may be a number; of two, the first may be it as well.
+    orders = [promoted, promoted[::-1]] if len(promoted) == 2 else [promoted]
+    may_miss = "{0} is None or " if len(promoted) > 2 else ""
+    guards = []
+    for first, *others in orders:
+        tests = [f"{n}.__class__ is T" for n in names if n == first or n not in promoted]
+        number = may_miss + "{0}.__class__ is float or {0}.__class__ is int"
+        alike = "{0}.__class__ is T and {0}.dtype is {1}.dtype"
+        tests += [f"({number} or {alike})".format(n, first) for n in others]
+        guards.append(" and ".join([*tests, engine.float_guard(first)]))
+    return guards

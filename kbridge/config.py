@@ -300,7 +300,7 @@ def _create(file: str) -> None:
 
 
 def epsilon() -> float:
-    """Return the small number that operations add to avoid a division by zero.
+    """The small number that keeps divisions and logarithms away from 0, 1e-07 by default.
 
     >>> K.epsilon()
     1e-07
@@ -309,15 +309,19 @@ def epsilon() -> float:
 
 
 def set_epsilon(e: float) -> None:
-    """Set the small number that operations add to avoid a division by zero.
+    """Set the small number that keeps divisions and logarithms away from 0.
 
-    Raises ConfigError (a ValueError) where `e` is not a finite number of at least 0.
+    What is not a finite number of at least 0 raises ConfigError.
+
+    >>> K.set_epsilon(1e-05)
+    >>> K.epsilon()
+    1e-05
     """
     _assign("epsilon", e)
 
 
 def floatx() -> str:
-    """Return the dtype of every tensor made without one, as a string.
+    """The dtype of every tensor made without one, as a string; ``'float32'`` by default.
 
     >>> K.floatx()
     'float32'
@@ -326,16 +330,20 @@ def floatx() -> str:
 
 
 def set_floatx(floatx: str) -> None:
-    """Set the dtype of every tensor made without one.
+    """Set the dtype of every tensor that is made without one from now on.
 
-    `floatx` is ``'float16'``, ``'bfloat16'``, ``'float32'`` or ``'float64'``; anything else
-    raises ConfigError (a ValueError).
+    It is ``'float16'``, ``'bfloat16'``, ``'float32'`` or ``'float64'``; anything else raises
+    ConfigError.
+
+    >>> K.set_floatx("float16")
+    >>> K.dtype(K.constant([1, 2]))
+    'float16'
     """
     _assign("floatx", floatx)
 
 
 def cast_to_floatx(x: Any) -> np.ndarray[Any, Any]:
-    """Return `x` as a NumPy array of dtype ``floatx()``.
+    """``x``, an array or a number, as a NumPy array of the dtype ``K.floatx()``.
 
     >>> K.cast_to_floatx(np.array([1.0, 2.0], dtype="float64")).dtype
     dtype('float32')
@@ -357,21 +365,34 @@ def _bfloat16() -> Any:
 
 
 def image_data_format() -> str:
-    """Return where images have their channels: ``'channels_last'`` or ``'channels_first'``."""
+    """Where images have their channels: ``'channels_last'``, the default, or ``'channels_first'``.
+
+    >>> K.image_data_format()
+    'channels_last'
+    """
     return (_state or load()).image_data_format
 
 
 def set_image_data_format(data_format: str) -> None:
-    """Set where images have their channels.
+    """Set where images have their channels; functions read it when they are called.
 
-    `data_format` is ``'channels_last'`` or ``'channels_first'``; anything else raises
-    ConfigError (a ValueError).
+    It is ``'channels_last'`` or ``'channels_first'``; anything else raises ConfigError.
+
+    >>> K.set_image_data_format("channels_first")
+    >>> K.image_data_format()
+    'channels_first'
     """
     _assign("image_data_format", data_format)
 
 
 def normalize_data_format(value: str | None) -> str:
-    """Return `value` in lower case and checked; None means ``image_data_format()``."""
+    """``value`` in lower case; None is ``K.image_data_format()``.
+
+    What is neither ``'channels_last'`` nor ``'channels_first'`` raises ArgumentError.
+
+    >>> K.normalize_data_format("Channels_First"), K.normalize_data_format(None)
+    ('channels_first', 'channels_last')
+    """
     if value is None:
         return image_data_format()
     lowered = value.lower() if isinstance(value, str) else value
@@ -384,13 +405,26 @@ def normalize_data_format(value: str | None) -> str:
 
 
 def image_dim_ordering() -> str:
-    """Return ``'tf'`` (channels last) or ``'th'`` (channels first); the Keras 1 spelling."""
+    """``'tf'`` (channels last) or ``'th'`` (channels first), Keras 1's data format.
+
+    It warns that ``K.image_data_format`` has its place.
+
+    >>> K.image_dim_ordering()
+    'tf'
+    """
     _deprecated("image_dim_ordering()", "image_data_format()")
     return "tf" if image_data_format() == "channels_last" else "th"
 
 
 def set_image_dim_ordering(dim_ordering: str) -> None:
-    """Set ``'tf'`` (channels last) or ``'th'`` (channels first); the Keras 1 spelling."""
+    """Set ``'tf'`` (channels last) or ``'th'`` (channels first), Keras 1's data format.
+
+    It warns that ``K.set_image_data_format`` has its place. Anything else raises ConfigError.
+
+    >>> K.set_image_dim_ordering("th")
+    >>> K.image_data_format()
+    'channels_first'
+    """
     _deprecated("set_image_dim_ordering()", "set_image_data_format()")
     if dim_ordering not in _DIM_ORDERINGS:
         raise ConfigError(

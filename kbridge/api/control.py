@@ -7,6 +7,7 @@ from typing import Any
 from kbridge.api.declare import composite, graph_function, operation
 from kbridge.api.rules import TensorLike
 from kbridge.errors import ArgumentError
+from kbridge.symbolic.record import is_number
 from kbridge.symbolic.tensor import Tensor
 
 
@@ -20,19 +21,35 @@ def _chosen_shape(condition: Any, x: Any, y: Any) -> Any:
 
 
 @operation(
-    "condition x y", promote="x y", shape=_chosen_shape, dtype=lambda c, x, y: x.dtype, public=False
+    "condition x y",
+    promote="x y",
+    shape=_chosen_shape,
+    dtype=lambda c, x, y: x.dtype,
+    differentiable="x y",
+    public=False,
 )
 def choose(condition: TensorLike, x: TensorLike, y: TensorLike) -> Any:
     """``x`` where the scalar ``condition`` holds, else ``y``; their sizes may differ."""
+
+
+def _filling(K: Any, x: Any, other: Any) -> Any:
+    """``x``; a number beside a tensor fills the tensor's shape."""
+    return K.add(K.zeros_like(other), x) if is_number(x) and not is_number(other) else x
 
 
 @graph_function
 def switch(K: Any, condition: TensorLike, then_expression: Any, else_expression: Any) -> Any:
     """``then_expression`` where ``condition`` is not 0, else ``else_expression``.
 
-    A scalar condition chooses between the whole branches, which may differ in size. Otherwise
-    the condition (padded with axes at the end up to the branches' rank) chooses by element.
-    Branches may be callables without arguments. What is not chosen does not matter, even nan.
+    A scalar condition chooses one of the expressions, which may differ in their sizes, not in their
+    rank; a number fills the shape of the other. Any other chooses element by element, and all three
+    broadcast; one of lower rank gets axes at the end. The expressions may be functions without
+    arguments. What is not chosen does not matter for the value, even where it is nan. A condition
+    of higher rank raises ArgumentError.
+
+    >>> x = K.constant([-1.0, 4.0])
+    >>> K.eval(K.switch(K.greater(x, 0.0), K.sqrt(x), lambda: x * 0.5)).tolist()
+    [-0.5, 2.0]
     """
     x = then_expression() if callable(then_expression) else then_expression
     y = else_expression() if callable(else_expression) else else_expression
@@ -40,7 +57,7 @@ def switch(K: Any, condition: TensorLike, then_expression: Any, else_expression:
         return K.identity(x) if bool(condition) else K.identity(y)
     rank = K.ndim(condition)
     if rank == 0:
-        return K.choose(condition, x, y)
+        return K.choose(condition, _filling(K, x, y), _filling(K, y, x))
     wide = max(K.ndim(x), K.ndim(y))
     if rank > wide:
         raise ArgumentError(
@@ -63,14 +80,29 @@ def switch(K: Any, condition: TensorLike, then_expression: Any, else_expression:
 
 @graph_function
 def learning_phase(K: Any) -> Any:
-    """The learning phase: 0 or 1 once it is set, else a tensor, 0 where it is not fed."""
+    """The learning phase: 0 or 1 once it is set, else a scalar tensor.
+
+    As an input of ``K.function`` it is fed with 0 (test) or 1 (training); not fed it is 0.
+
+    >>> phase, x = K.learning_phase(), K.placeholder((1,))
+    >>> f = K.function([x, phase], [K.in_train_phase(x * 10.0, x)])
+    >>> [f([[1.0], training])[0].tolist() for training in (0, 1)]
+    [[1.0], [10.0]]
+    """
     fixed = K.session.learning_phase
     return K.phase_placeholder if fixed is None else fixed
 
 
 @graph_function
 def set_learning_phase(K: Any, value: int) -> None:
-    """Fix the learning phase: 0 for test, 1 for training."""
+    """Fix the learning phase for what is built from now on: 0 for test, 1 for training.
+
+    Any other value raises ArgumentError. ``K.clear_session`` frees it again.
+
+    >>> K.set_learning_phase(1)
+    >>> K.learning_phase()
+    1
+    """
     if value not in (0, 1):
         raise ArgumentError(f"K.set_learning_phase: expected 0 (test) or 1 (training), got {value}")
     K.session.learning_phase = int(value)
@@ -78,9 +110,16 @@ def set_learning_phase(K: Any, value: int) -> None:
 
 @graph_function
 def in_train_phase(K: Any, x: Any, alt: Any, training: Any = None) -> Any:
-    """``x`` in training, else ``alt``; both may be callables.
+    """``x`` in training, else ``alt``; both are tensors, or functions without arguments.
 
-    ``training`` overrides the learning phase: a bool, an int or a tensor.
+    ``training`` overrides the learning phase: a bool, an int or a scalar tensor. Where the phase is
+    known now, only that branch is called, and its result is returned as it is.
+
+    >>> x = K.constant([1.0])
+    >>> K.eval(K.in_train_phase(lambda: x * 10.0, x)).tolist()
+    [1.0]
+    >>> K.eval(K.in_train_phase(lambda: x * 10.0, x, training=True)).tolist()
+    [10.0]
     """
     uses_phase = training is None
     if training is None:
@@ -96,5 +135,10 @@ def in_train_phase(K: Any, x: Any, alt: Any, training: Any = None) -> Any:
 
 @composite
 def in_test_phase(K: Any, x: Any, alt: Any, training: Any = None) -> Any:
-    """``x`` in test mode, else ``alt``: the mirror image of :func:`in_train_phase`."""
+    """``x`` in test mode, else ``alt``: the mirror image of ``K.in_train_phase``.
+
+    >>> x = K.constant([1.0])
+    >>> K.eval(K.in_test_phase(x, lambda: x * 10.0)).tolist()
+    [1.0]
+    """
     return K.in_train_phase(alt, x, training)

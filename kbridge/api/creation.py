@@ -17,9 +17,19 @@ from kbridge.symbolic.tensor import Constant, Placeholder, Tensor, Variable
 def variable(
     K: Any, value: Any, dtype: Any = None, name: str | None = None, constraint: Any = None
 ) -> Any:
-    """A variable with a first ``value``, which is copied; ``dtype`` is floatx by default."""
+    """A variable that begins with a copy of ``value``: a tensor that updates change.
+
+    ``value`` is a number, an array, a list or a tensor, which is evaluated. ``dtype`` is floatx by
+    default, whatever the dtype of ``value``. The name, ``variable_1`` and so on by default, is
+    prefixed by the name scopes that are open. ``constraint`` is kept as the attribute of that name,
+    for optimizers. The native storage is ``.value``.
+
+    >>> v = K.variable([[1, 2], [3, 4]], name="weights")
+    >>> K.dtype(v), str(v), K.eval(v).tolist()
+    ('float32', 'weights', [[1.0, 2.0], [3.0, 4.0]])
+    """
     dtype = as_dtype(dtype)
-    array = K.evaluate(value) if isinstance(value, Tensor) else K.engine.as_array(value)
+    array = K.evaluate(value) if isinstance(value, Tensor) else K.engine.as_array(value, dtype)
     if array is None:
         raise ArgumentTypeError(f"K.variable: value must be an array or a number, not {value!r}")
     array = np.array(array, dtypes.to_numpy(dtype))
@@ -34,9 +44,16 @@ def variable(
 def constant(
     K: Any, value: Any, dtype: Any = None, shape: Any = None, name: str | None = None
 ) -> Any:
-    """A constant tensor; ``shape`` broadcasts or reshapes ``value``."""
+    """A tensor of fixed ``value``, a copy of a number, an array or a list.
+
+    ``dtype`` is floatx by default, whatever the dtype of ``value``. With ``shape`` one number fills
+    it, and more are reshaped to it; another number of them raises ShapeError.
+
+    >>> K.eval(K.constant(0.5, shape=(2, 2))).tolist()
+    [[0.5, 0.5], [0.5, 0.5]]
+    """
     dtype = as_dtype(dtype)
-    array = np.array(K.engine.as_array(value), dtypes.to_numpy(dtype))
+    array = np.array(K.engine.as_array(value, dtype), dtypes.to_numpy(dtype))
     if shape is not None:
         sizes: Any = shapes.shape_argument(check_dims(shape))
         if array.size == 1:
@@ -59,7 +76,15 @@ def placeholder(
     sparse: bool = False,
     name: str | None = None,
 ) -> Any:
-    """A value to be fed to ``K.function``; a size of ``None`` is any."""
+    """A tensor whose value is fed to ``K.function`` at each call.
+
+    ``shape`` may hold None for sizes that differ from call to call; ``ndim`` stands for that many
+    of them, where no shape is given. ``dtype`` is floatx by default. With ``sparse`` it is a matrix
+    fed as a SciPy sparse matrix. Neither ``shape`` nor ``ndim`` raises ArgumentError.
+
+    >>> K.int_shape(K.placeholder((None, 4))), K.int_shape(K.placeholder(ndim=2))
+    ((None, 4), (None, None))
+    """
     if shape is None and ndim is None:
         raise ArgumentError("K.placeholder: give shape= (with None for unknown sizes) or ndim=.")
     sizes = (None,) * int(ndim) if shape is None else shapes.shape_argument(shape)  # type: ignore[arg-type]
@@ -106,19 +131,39 @@ def _is_symbolic(shape: Any) -> bool:
 
 @graph_function
 def zeros(K: Any, shape: Any, dtype: Any = None, name: str | None = None) -> Any:
-    """A variable of zeros; a tensor where ``shape`` holds tensors."""
+    """A variable of zeros, of floatx by default.
+
+    Where ``shape`` holds tensors, such as ``K.shape(x)[0]``, the result is a tensor and no
+    variable.
+
+    >>> K.eval(K.zeros((2, 3))).tolist()
+    [[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
+    """
     return _filled(K, shape, 0, dtype, name)
 
 
 @graph_function
 def ones(K: Any, shape: Any, dtype: Any = None, name: str | None = None) -> Any:
-    """A variable of ones; a tensor where ``shape`` holds tensors."""
+    """A variable of ones, of floatx by default.
+
+    Where ``shape`` holds tensors, such as ``K.shape(x)[0]``, the result is a tensor and no
+    variable.
+
+    >>> K.eval(K.ones((2, 3))).tolist()
+    [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]
+    """
     return _filled(K, shape, 1, dtype, name)
 
 
 @composite
 def eye(K: Any, size: Any, dtype: Any = None, name: str | None = None) -> Any:
-    """A variable with ones on the diagonal: square for an int, else (rows, columns)."""
+    """A variable with ones on the diagonal and zeros elsewhere, of floatx by default.
+
+    ``size`` is one integer for a square matrix, or (rows, columns).
+
+    >>> K.eval(K.eye((2, 3))).tolist()
+    [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+    """
     sizes: Any = shapes.eye(size)
     rows, columns = sizes
     return K.variable(np.eye(rows, columns), dtype, name)
@@ -137,13 +182,21 @@ def full_like(x: TensorLike, value: float, dtype: Any = None) -> Any:
 
 @composite
 def zeros_like(K: Any, x: TensorLike, dtype: Any = None, name: str | None = None) -> Any:
-    """Zeros with the shape of ``x``, and its dtype where ``dtype`` is None."""
+    """A tensor of zeros with the shape of ``x``, and its dtype where ``dtype`` is None.
+
+    >>> K.eval(K.zeros_like(K.constant([[1.0, 2.0]]))).tolist()
+    [[0.0, 0.0]]
+    """
     return K.full_like(x, 0, None if dtype is None else as_dtype(dtype))
 
 
 @composite
 def ones_like(K: Any, x: TensorLike, dtype: Any = None, name: str | None = None) -> Any:
-    """Ones with the shape of ``x``, and its dtype where ``dtype`` is None."""
+    """A tensor of ones with the shape of ``x``, and its dtype where ``dtype`` is None.
+
+    >>> K.eval(K.ones_like(K.constant([[1.0, 2.0]]))).tolist()
+    [[1.0, 1.0]]
+    """
     return K.full_like(x, 1, None if dtype is None else as_dtype(dtype))
 
 
@@ -155,7 +208,13 @@ def ones_like(K: Any, x: TensorLike, dtype: Any = None, name: str | None = None)
     resolve={"dtype": as_dtype},
 )
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = "int32") -> Any:
-    """The numbers from ``start`` (0 where only one is given) up to ``stop``, in steps."""
+    """The numbers from ``start`` up to ``stop``, which is left out, in steps; int32 by default.
+
+    With one argument they begin at 0. All three may be scalar tensors.
+
+    >>> K.eval(K.arange(3)).tolist(), K.eval(K.arange(1, 6, 2)).tolist()
+    ([0, 1, 2], [1, 3, 5])
+    """
 
 
 def _arange_shape(start: Any, stop: Any, step: Any) -> Any:

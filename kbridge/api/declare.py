@@ -25,6 +25,7 @@ class Operation:
         "composition",
         "defaults",
         "differentiable",
+        "differentiable_indices",
         "doc",
         "dtype",
         "floating",
@@ -33,6 +34,7 @@ class Operation:
         "host_indices",
         "listed",
         "name",
+        "numeric",
         "operand_indices",
         "parameters",
         "plain",
@@ -58,7 +60,8 @@ class Operation:
         resolve: dict[str, Callable[[Any], Any]] | None = None,
         host: bool = False,
         random: bool = False,
-        differentiable: bool = True,
+        numeric: bool = False,
+        differentiable: bool | str = True,
         composition: Callable[..., Any] | None = None,
         public: bool = True,
     ) -> None:
@@ -84,7 +87,14 @@ class Operation:
         self.dtype = dtype
         self.host = host
         self.random = random
-        self.differentiable = differentiable
+        self.numeric = numeric
+        self.differentiable = bool(differentiable)
+        #: The operands through which a derivative passes, where it is not all of them.
+        self.differentiable_indices: tuple[int, ...] | None = None
+        if isinstance(differentiable, str):
+            self.differentiable_indices = tuple(
+                self.parameters.index(name) for name in differentiable.split()
+            )
         self.composition = composition
         self.public = public
         self.plain: Callable[..., Any] | None = None
@@ -131,7 +141,8 @@ def operation(
     resolve: dict[str, Callable[[Any], Any]] | None = None,
     host: bool = False,
     random: bool = False,
-    differentiable: bool = True,
+    numeric: bool = False,
+    differentiable: bool | str = True,
     public: bool = True,
 ) -> Callable[[F], F]:
     """Declare a primitive: every backend brings its own native function of that name.
@@ -145,6 +156,9 @@ def operation(
     operation is recorded or run (a missing data format, a list of axes).
     ``host_arguments`` names parameters that may hold shapes with symbolic entries. ``host``
     operations on host integers alone (what ``K.shape`` returns) are computed by NumPy.
+    A ``numeric`` operation refuses bools where no number is among the operands.
+    ``differentiable`` is False, or names the operands through which a derivative passes where
+    it is not all of them.
     """
 
     def declare(function: F) -> F:
@@ -159,6 +173,7 @@ def operation(
             resolve=resolve,
             host=host,
             random=random,
+            numeric=numeric,
             differentiable=differentiable,
             public=public,
         )

@@ -21,9 +21,15 @@ def _clipped(K: Any, output: Any) -> Any:
 def categorical_crossentropy(
     K: Any, target: TensorLike, output: TensorLike, from_logits: bool = False, axis: int = -1
 ) -> Any:
-    """``-sum(target * log(output))`` along ``axis``; ``output`` is normalised to sum 1 first.
+    """Cross-entropy ``-sum(target * log(output))`` along ``axis``, that of the classes.
 
-    With ``from_logits`` the outputs are logits.
+    ``output`` has the shape of ``target``. It holds probabilities, which are divided by their sum
+    and kept epsilon away from 0 and 1; or with ``from_logits`` logits, of which the softmax is
+    taken. The result has no ``axis``.
+
+    >>> target, output = K.constant([[0.0, 1.0]]), K.constant([[2.0, 2.0]])
+    >>> round(float(K.eval(K.categorical_crossentropy(target, output))[0]), 4)
+    0.6931
     """
     axis = shapes.normalize_axis(axis, K.ndim(output))
     if from_logits:
@@ -38,9 +44,18 @@ def categorical_crossentropy(
 def binary_crossentropy(
     K: Any, target: TensorLike, output: TensorLike, from_logits: bool = False
 ) -> Any:
-    """``-target * log(output) - (1 - target) * log(1 - output)``, element-wise.
+    """Cross-entropy ``-target * log(output) - (1 - target) * log(1 - output)``, element-wise.
 
-    With ``from_logits`` the outputs are logits, and large ones stay finite.
+    ``output`` holds probabilities, which are kept epsilon away from 0 and 1 (in float16 and
+    bfloat16 as far as their digits ask); or with ``from_logits`` logits, where large ones stay
+    finite.
+
+    >>> loss = K.binary_crossentropy(K.constant([0.0, 1.0]), K.constant([0.5, 0.25]))
+    >>> [round(x, 4) for x in K.eval(loss).tolist()]
+    [0.6931, 1.3863]
+    >>> loss = K.binary_crossentropy(K.constant([1.0]), K.constant([-100.0]), from_logits=True)
+    >>> K.eval(loss).tolist()
+    [100.0]
     """
     if from_logits:
         # max(x, 0) - x * z + log(1 + exp(-|x|)), which overflows nowhere
@@ -64,9 +79,16 @@ def sparse_categorical_crossentropy(
     axis: int = -1,
     ignore_class: int | None = None,
 ) -> Any:
-    """The categorical cross-entropy of integer targets.
+    """``K.categorical_crossentropy`` of integer classes: ``-log(output[target])`` along ``axis``.
 
-    Samples whose target is ``ignore_class`` cost 0.
+    ``target`` has the shape of ``output`` without ``axis``, or with size 1 there. ``output`` holds
+    probabilities, which are divided by their sum and kept epsilon away from 0 and 1; or with
+    ``from_logits`` logits. A sample whose target is ``ignore_class`` costs 0. Another rank raises
+    ShapeError.
+
+    >>> target, output = K.constant([1, 0], dtype="int32"), K.constant([[2.0, 2.0], [1.0, 3.0]])
+    >>> [round(x, 4) for x in K.eval(K.sparse_categorical_crossentropy(target, output)).tolist()]
+    [0.6931, 1.3863]
     """
     rank = K.ndim(output)
     axis = shapes.normalize_axis(axis, rank)
@@ -109,10 +131,15 @@ def binary_focal_crossentropy(
     gamma: float = 2.0,
     from_logits: bool = False,
 ) -> Any:
-    """The binary cross-entropy, weighted by ``(1 - p_t) ** gamma`` (Lin et al., 2017).
+    """``(1 - p_t) ** gamma`` times the binary cross-entropy, element-wise.
 
-    ``p_t`` is the probability given to the true class; with ``apply_class_balancing`` the
-    classes are weighted by ``alpha`` and ``1 - alpha``.
+    ``p_t`` is the probability that ``output`` gives to the true class. With
+    ``apply_class_balancing`` the class 1 is weighted by ``alpha``, the class 0 by ``1 - alpha``.
+    From Lin et al., "Focal Loss for Dense Object Detection", 2017, arXiv:1708.02002.
+
+    >>> loss = K.binary_focal_crossentropy(K.constant([1.0]), K.constant([0.5]))
+    >>> round(float(K.eval(loss)[0]), 4)
+    0.1733
     """
     probability = K.sigmoid(output) if from_logits else output
     other = K.multiply(K.subtract(1.0, target), K.subtract(1.0, probability))
@@ -134,7 +161,15 @@ def categorical_focal_crossentropy(
     from_logits: bool = False,
     axis: int = -1,
 ) -> Any:
-    """The categorical cross-entropy, weighted by ``alpha * (1 - p) ** gamma`` per class."""
+    """The sum of ``-alpha * (1 - output) ** gamma * target * log(output)`` along ``axis``.
+
+    ``output`` is taken as by ``K.categorical_crossentropy``. From Lin et al., "Focal Loss for Dense
+    Object Detection", 2017, arXiv:1708.02002, as Keras extends it to many classes.
+
+    >>> loss = K.categorical_focal_crossentropy(K.constant([[0.0, 1.0]]), K.constant([[0.5, 0.5]]))
+    >>> round(float(K.eval(loss)[0]), 4)
+    0.0433
+    """
     if from_logits:
         output = K.softmax(output, axis=axis)
     output = K.divide(output, K.sum(output, axis=axis, keepdims=True))

@@ -20,16 +20,28 @@ from kbridge.symbolic import conv_shapes, shapes
 def relu(
     x: TensorLike, alpha: Any = 0.0, max_value: float | None = None, threshold: float = 0.0
 ) -> Any:
-    """Rectified linear unit.
+    """Rectified linear unit: ``x`` where ``x >= threshold``, else ``alpha * (x - threshold)``.
 
-    ``x`` where ``x >= threshold``, else ``alpha * (x - threshold)``; the part above the
-    threshold is clipped to ``[0, max_value]`` where ``max_value`` is given.
+    With ``max_value`` the part above the threshold is clipped to ``[0, max_value]``. ``alpha`` may
+    be a tensor, which broadcasts. Integers become floatx first.
+
+    >>> K.eval(K.relu(K.constant([-2.0, 0.5, 7.0]))).tolist()
+    [0.0, 0.5, 7.0]
+    >>> x = K.constant([-2.0, 1.0, 7.0])
+    >>> K.eval(K.relu(x, alpha=0.5, max_value=5.0, threshold=1.0)).tolist()
+    [-1.5, 1.0, 5.0]
     """
 
 
 @operation("x", floating=True, resolve={"alpha": as_float})
 def elu(x: TensorLike, alpha: float = 1.0) -> Any:
-    """Exponential linear unit: ``x`` where positive, else ``alpha * (exp(x) - 1)``."""
+    """Exponential linear unit: ``x`` where positive, else ``alpha * (exp(x) - 1)``.
+
+    Integers become floatx first. It is due to Clevert et al., 2016, arXiv:1511.07289.
+
+    >>> K.eval(K.elu(K.constant([-1000.0, 0.0, 2.0]), alpha=0.5)).tolist()
+    [-0.5, 0.0, 2.0]
+    """
 
 
 def _softmax_shape(x: Any, axis: Any) -> Any:
@@ -39,32 +51,58 @@ def _softmax_shape(x: Any, axis: Any) -> Any:
 
 @operation("x", floating=True, shape=_softmax_shape, resolve={"axis": as_axis})
 def softmax(x: TensorLike, axis: int = -1) -> Any:
-    """``exp(x) / sum(exp(x))`` along ``axis``, stable for large inputs."""
+    """``exp(x) / sum(exp(x))`` along ``axis``, which does not overflow.
+
+    Integers become floatx first. An axis that ``x`` lacks raises AxisError.
+
+    >>> K.eval(K.softmax(K.constant([[1000.0, 1000.0]]))).tolist()
+    [[0.5, 0.5]]
+    """
 
 
 @operation("x", floating=True)
 def softplus(x: TensorLike) -> Any:
-    """``log(1 + exp(x))``, stable for large inputs."""
+    """Element-wise ``log(1 + exp(x))``, which does not overflow. Integers become floatx first.
+
+    >>> K.eval(K.softplus(K.constant([-1000.0, 1000.0]))).tolist()
+    [0.0, 1000.0]
+    """
 
 
 @operation("x", floating=True)
 def softsign(x: TensorLike) -> Any:
-    """``x / (1 + abs(x))``."""
+    """Element-wise ``x / (1 + abs(x))``. Integers become floatx first.
+
+    >>> K.eval(K.softsign(K.constant([-1.0, 0.0, 3.0]))).tolist()
+    [-0.5, 0.0, 0.75]
+    """
 
 
 @operation("x", floating=True)
 def sigmoid(x: TensorLike) -> Any:
-    """``1 / (1 + exp(-x))``."""
+    """Element-wise ``1 / (1 + exp(-x))``, which does not overflow. Integers become floatx first.
+
+    >>> K.eval(K.sigmoid(K.constant([-1000.0, 0.0, 1000.0]))).tolist()
+    [0.0, 0.5, 1.0]
+    """
 
 
 @operation("x", floating=True)
 def tanh(x: TensorLike) -> Any:
-    """Hyperbolic tangent."""
+    """Element-wise hyperbolic tangent. Integers become floatx first.
+
+    >>> K.eval(K.tanh(K.constant([-1000.0, 0.0, 1000.0]))).tolist()
+    [-1.0, 0.0, 1.0]
+    """
 
 
 @composite
 def hard_sigmoid(K: Any, x: TensorLike) -> Any:
-    """``clip(0.2 * x + 0.5, 0, 1)``: a sigmoid in straight lines."""
+    """Element-wise ``clip(0.2 * x + 0.5, 0, 1)``: Keras 2's sigmoid in straight lines.
+
+    >>> K.eval(K.hard_sigmoid(K.constant([-3.0, 0.0, 3.0]))).tolist()
+    [0.0, 0.5, 1.0]
+    """
     return K.clip(K.add(K.multiply(x, 0.2), 0.5), 0.0, 1.0)
 
 
@@ -75,7 +113,15 @@ def hard_sigmoid(K: Any, x: TensorLike) -> Any:
     resolve={"data_format": as_data_format},
 )
 def bias_add(x: TensorLike, bias: TensorLike, data_format: str | None = None) -> Any:
-    """``x`` plus a bias per channel (or per position and channel)."""
+    """``x`` plus a bias: one value per channel, or one per position and channel.
+
+    The latter has the shape (spatial..., channels), whatever the data format. ``data_format`` tells
+    where ``x`` has its channels; None is the configured one. The operands are promoted; a bias that
+    does not fit raises ShapeError.
+
+    >>> K.eval(K.bias_add(K.constant([[1.0, 2.0], [3.0, 4.0]]), K.constant([10.0, 20.0]))).tolist()
+    [[11.0, 22.0], [13.0, 24.0]]
+    """
 
 
 def _normalized(x: Any, mean: Any, var: Any, beta: Any, gamma: Any, axis: Any, epsilon: Any) -> Any:
@@ -100,9 +146,15 @@ def batch_normalization(
     axis: int = -1,
     epsilon: float = 0.001,
 ) -> Any:
-    """``(x - mean) / sqrt(var + epsilon) * gamma + beta`` along ``axis``.
+    """``gamma * (x - mean) / sqrt(var + epsilon) + beta`` along ``axis``, that of the channels.
 
-    ``beta`` and ``gamma`` may be None.
+    ``mean``, ``var``, ``beta`` and ``gamma`` have one value per channel, or a shape that broadcasts
+    against ``x``; ``beta`` and ``gamma`` may be None. The operands are promoted; integers become
+    floatx first. It is due to Ioffe and Szegedy, 2015, arXiv:1502.03167.
+
+    >>> x, mean, var = K.constant([[1.0, 7.0]]), K.constant([1.0, 3.0]), K.constant([4.0, 4.0])
+    >>> K.eval(K.batch_normalization(x, mean, var, None, None, epsilon=0.0)).tolist()
+    [[0.0, 2.0]]
     """
     rank = K.ndim(x)
     axis = shapes.normalize_axis(axis, rank)
@@ -130,7 +182,13 @@ def normalize_batch_in_training(
 ) -> Any:
     """``x`` normalised by its own mean and variance over ``reduction_axes``.
 
-    Returns ``(normalized, mean, variance)``.
+    Returns the triple (normalised, mean, variance), with the population variance, as
+    ``K.batch_normalization`` uses it. ``gamma`` and ``beta``, which may be None, have the shape of
+    the axes that are left; if none is, ArgumentError is raised.
+
+    >>> x = K.constant([[1.0, 2.0], [3.0, 6.0]])
+    >>> [K.eval(t).tolist() for t in K.normalize_batch_in_training(x, None, None, [0], epsilon=0.0)]
+    [[[-1.0, -1.0], [1.0, 1.0]], [2.0, 4.0], [1.0, 4.0]]
     """
     axes = shapes.normalize_axes(reduction_axes, K.ndim(x))
     kept = [axis for axis in range(K.ndim(x)) if axis not in axes]
@@ -155,10 +213,15 @@ def normalize_batch_in_training(
 
 @composite
 def in_top_k(K: Any, predictions: TensorLike, targets: TensorLike, k: int) -> Any:
-    """Whether the prediction of the target class is among the ``k`` largest of its row.
+    """Whether the prediction for the target is among the ``k`` largest of its row; bool.
 
-    Classes tied with the k-th largest count as in. A row whose target's prediction is not
-    finite, or whose target is out of range, is False.
+    ``predictions`` is (samples, classes), ``targets`` (samples,) of classes. Classes that tie with
+    the k-th largest count as in. Where the target is out of range, or its prediction is not finite,
+    the answer is False.
+
+    >>> predictions = K.constant([[0.25, 0.5, 0.25], [0.5, 0.5, 0.0]])
+    >>> K.eval(K.in_top_k(predictions, K.constant([0, 1], dtype="int32"), 1)).tolist()
+    [False, True]
     """
     classes = K.int_shape(predictions)[-1] or K.shape(predictions)[-1]
     targets = K.cast(targets, "int32")

@@ -14,7 +14,7 @@ def add(x: TensorLike, y: TensorLike) -> Any:
     """``x + y``."""
 
 
-@operation("x y", promote="x y", host=True, public=False)
+@operation("x y", promote="x y", host=True, numeric=True, public=False)
 def subtract(x: TensorLike, y: TensorLike) -> Any:
     """``x - y``."""
 
@@ -29,17 +29,17 @@ def divide(x: TensorLike, y: TensorLike) -> Any:
     """``x / y``: true division, of integers in floatx."""
 
 
-@operation("x y", promote="x y", host=True, differentiable=False, public=False)
+@operation("x y", promote="x y", host=True, differentiable=False, numeric=True, public=False)
 def floor_divide(x: TensorLike, y: TensorLike) -> Any:
     """``x // y``, rounded towards minus infinity."""
 
 
-@operation("x y", promote="x y", host=True, public=False)
+@operation("x y", promote="x y", host=True, numeric=True, public=False)
 def mod(x: TensorLike, y: TensorLike) -> Any:
     """``x % y``, with the sign of ``y`` as in Python."""
 
 
-@operation("x", public=False)
+@operation("x", numeric=True, public=False)
 def negative(x: TensorLike) -> Any:
     """``-x``."""
 
@@ -74,6 +74,7 @@ def logical_not(x: TensorLike) -> Any:
     promote="x y",
     shape=lambda c, x, y: shapes.broadcast_all(*(getattr(part, "shape", ()) for part in (c, x, y))),
     dtype=lambda c, x, y: getattr(x, "dtype", None) or y.dtype,
+    differentiable="x y",
     public=False,
 )
 def where(condition: TensorLike, x: TensorLike, y: TensorLike) -> Any:

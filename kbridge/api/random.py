@@ -39,7 +39,18 @@ _DRAW = {"dtype": as_dtype, "seed": as_seed}
 def random_normal(
     shape: Any, mean: float = 0.0, stddev: float = 1.0, dtype: Any = None, seed: Any = None
 ) -> Any:
-    """Draws from a normal distribution."""
+    """A tensor of draws from the normal distribution, of floatx by default.
+
+    Each evaluation, and each call of a compiled function, draws anew; one ``seed`` gives the same
+    sequence of draws in each run. ``shape`` may hold scalar tensors, and a None raises
+    ArgumentError.
+
+    >>> x = K.random_normal((3,), seed=1)
+    >>> bool(np.any(K.eval(x) == K.eval(x)))
+    False
+    >>> K.int_shape(x), K.dtype(x)
+    ((3,), 'float32')
+    """
 
 
 @operation(
@@ -54,7 +65,16 @@ def random_normal(
 def random_uniform(
     shape: Any, minval: float = 0.0, maxval: float = 1.0, dtype: Any = None, seed: Any = None
 ) -> Any:
-    """Draws from a uniform distribution over ``[minval, maxval)``."""
+    """A tensor of draws from the uniform distribution over ``[minval, maxval)``.
+
+    ``dtype`` is floatx by default; with an integer one the numbers are whole. Each evaluation, and
+    each call of a compiled function, draws anew; one ``seed`` gives the same sequence of draws in
+    each run. ``shape`` may hold scalar tensors, and a None raises ArgumentError.
+
+    >>> x = K.eval(K.random_uniform((100,), 2.0, 3.0, seed=1))
+    >>> bool(x.min() >= 2.0), bool(x.max() < 3.0)
+    (True, True)
+    """
 
 
 @operation(
@@ -69,12 +89,28 @@ def random_uniform(
 def truncated_normal(
     shape: Any, mean: float = 0.0, stddev: float = 1.0, dtype: Any = None, seed: Any = None
 ) -> Any:
-    """Draws from a normal distribution, drawn again beyond two standard deviations."""
+    """A tensor of draws from the normal distribution, with those beyond two ``stddev`` drawn again.
+
+    ``stddev`` is that of the whole distribution; that of the result is 0.88 times it. ``dtype`` is
+    floatx by default. Each evaluation, and each call of a compiled function, draws anew; one
+    ``seed`` gives the same sequence of draws in each run.
+
+    >>> x = K.eval(K.truncated_normal((100,), mean=5.0, stddev=0.5, seed=1))
+    >>> bool(x.min() >= 4.0), bool(x.max() <= 6.0)
+    (True, True)
+    """
 
 
 @composite
 def random_binomial(K: Any, shape: Any, p: float = 0.0, dtype: Any = None, seed: Any = None) -> Any:
-    """Ones with probability ``p``, zeros else."""
+    """A tensor of draws that are 1 with probability ``p`` and else 0, of floatx by default.
+
+    Each evaluation, and each call of a compiled function, draws anew; one ``seed`` gives the same
+    sequence of draws in each run.
+
+    >>> sorted(set(K.eval(K.random_binomial((100,), p=0.5, seed=1)).tolist()))
+    [0.0, 1.0]
+    """
     dtype = as_dtype(dtype)
     return K.cast(K.less(K.random_uniform(shape, dtype="float32", seed=seed), p), dtype)
 
@@ -83,7 +119,11 @@ def random_binomial(K: Any, shape: Any, p: float = 0.0, dtype: Any = None, seed:
 def random_bernoulli(
     K: Any, shape: Any, p: float = 0.0, dtype: Any = None, seed: Any = None
 ) -> Any:
-    """Ones with probability ``p``, zeros else: the later name of ``random_binomial``."""
+    """The same as ``K.random_binomial``, under its later name.
+
+    >>> sorted(set(K.eval(K.random_bernoulli((100,), p=0.5, seed=1)).tolist()))
+    [0.0, 1.0]
+    """
     return K.random_binomial(shape, p, dtype, seed)
 
 
@@ -97,7 +137,15 @@ def random_uniform_variable(
     name: str | None = None,
     seed: Any = None,
 ) -> Any:
-    """A variable with values drawn from a uniform distribution."""
+    """A variable whose first value is drawn from the uniform distribution over ``[low, high)``.
+
+    It is drawn once, now; one ``seed`` gives the same value on every backend. ``dtype`` is floatx
+    by default.
+
+    >>> x = K.get_value(K.random_uniform_variable((100,), -1.0, 1.0, seed=1))
+    >>> bool(x.min() >= -1.0), bool(x.max() < 1.0)
+    (True, True)
+    """
     return K.variable(K.random_uniform(shape, low, high, dtype, seed), dtype, name)
 
 
@@ -111,15 +159,30 @@ def random_normal_variable(
     name: str | None = None,
     seed: Any = None,
 ) -> Any:
-    """A variable with values drawn from a normal distribution."""
+    """A variable whose first value is drawn from the normal distribution.
+
+    ``scale`` is the standard deviation. It is drawn once, now; one ``seed`` gives the same value on
+    every backend. ``dtype`` is floatx by default.
+
+    >>> first, second = (K.random_normal_variable((3,), 0.0, 1.0, seed=1) for _ in range(2))
+    >>> K.get_value(first).tolist() == K.get_value(second).tolist()
+    True
+    """
     return K.variable(K.random_normal(shape, mean, scale, dtype, seed), dtype, name)
 
 
 @composite
 def dropout(K: Any, x: TensorLike, level: float, noise_shape: Any = None, seed: Any = None) -> Any:
-    """``x`` with a fraction ``level`` of its elements set to 0.
+    """``x`` with each element set to 0 with probability ``level``, the others enlarged.
 
-    The rest is scaled by ``1 / (1 - level)``, which keeps the expected sum.
+    What is kept is divided by ``1 - level``, so that the expected sum stays. ``level`` is at least
+    0 and less than 1; else ArgumentError is raised. ``noise_shape`` is the shape of the choice,
+    which broadcasts against ``x``: (samples, 1, dim) drops the same elements at every step, and a
+    None in it is the size of ``x``. It drops whatever the learning phase is: ``K.in_train_phase``
+    asks for it.
+
+    >>> sorted(set(K.eval(K.dropout(K.ones((100,)), 0.5, seed=1)).tolist()))
+    [0.0, 2.0]
     """
     level = float(level)
     if not 0.0 <= level < 1.0:

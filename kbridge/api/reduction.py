@@ -14,22 +14,51 @@ _AXIS: dict[str, Callable[[Any], Any]] = {"axis": as_axis, "keepdims": bool}
 
 @operation("x", shape=reduced, resolve=_AXIS)
 def max(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
-    """Largest element along ``axis``."""
+    """Largest element along ``axis``, in the dtype of ``x``.
+
+    ``axis`` is an integer, a list of them, or None for all; ``keepdims`` keeps the reduced axes
+    with size 1. Elements that tie for the maximum share the gradient evenly.
+
+    >>> K.eval(K.max(K.constant([[1.0, 4.0], [3.0, 2.0]]), axis=0)).tolist()
+    [3.0, 4.0]
+    """
 
 
 @operation("x", shape=reduced, resolve=_AXIS)
 def min(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
-    """Smallest element along ``axis``."""
+    """Smallest element along ``axis``, in the dtype of ``x``.
+
+    ``axis`` is an integer, a list of them, or None for all; ``keepdims`` keeps the reduced axes
+    with size 1. Elements that tie for the minimum share the gradient evenly.
+
+    >>> K.eval(K.min(K.constant([[1.0, 4.0], [3.0, 2.0]]), axis=0)).tolist()
+    [1.0, 2.0]
+    """
 
 
 @operation("x", shape=reduced, dtype=accumulated, resolve=_AXIS)
 def sum(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
-    """Sum along ``axis``."""
+    """Sum along ``axis``, in the dtype of ``x``; of bools the number of True, int32.
+
+    ``axis`` is an integer, a list of them, or None for all; ``keepdims`` keeps the reduced axes
+    with size 1.
+
+    >>> x = K.constant([[1.0, 2.0], [3.0, 4.0]])
+    >>> K.eval(K.sum(x)).tolist(), K.eval(K.sum(x, axis=1, keepdims=True)).tolist()
+    (10.0, [[3.0], [7.0]])
+    """
 
 
 @operation("x", shape=reduced, dtype=accumulated, resolve=_AXIS, host=True)
 def prod(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
-    """Product along ``axis``."""
+    """Product along ``axis``, in the dtype of ``x``; of bools int32.
+
+    ``axis`` is an integer, a list of them, or None for all; ``keepdims`` keeps the reduced axes
+    with size 1.
+
+    >>> K.eval(K.prod(K.constant([[1.0, 2.0], [3.0, 4.0]]), axis=0)).tolist()
+    [3.0, 8.0]
+    """
 
 
 @operation(
@@ -39,7 +68,11 @@ def prod(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     resolve={"axis": as_axis},
 )
 def cumsum(x: TensorLike, axis: int = 0) -> Any:
-    """Running sum along ``axis``."""
+    """Running sum along the one ``axis``, with the shape and dtype of ``x``; of bools int32.
+
+    >>> K.eval(K.cumsum(K.constant([[1.0, 2.0], [3.0, 4.0]]), axis=1)).tolist()
+    [[1.0, 3.0], [3.0, 7.0]]
+    """
 
 
 @operation(
@@ -49,33 +82,72 @@ def cumsum(x: TensorLike, axis: int = 0) -> Any:
     resolve={"axis": as_axis},
 )
 def cumprod(x: TensorLike, axis: int = 0) -> Any:
-    """Running product along ``axis``."""
+    """Running product along the one ``axis``, with the shape and dtype of ``x``; of bools int32.
+
+    >>> K.eval(K.cumprod(K.constant([1.0, 2.0, 4.0]))).tolist()
+    [1.0, 2.0, 8.0]
+    """
 
 
 @operation("x", floating=True, shape=reduced, resolve=_AXIS)
 def mean(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
-    """Mean along ``axis``; of integers and bools in floatx."""
+    """Arithmetic mean along ``axis``; of integers and bools in floatx.
+
+    ``axis`` is an integer, a list of them, or None for all; ``keepdims`` keeps the reduced axes
+    with size 1.
+
+    >>> K.eval(K.mean(K.constant([1, 2], dtype="int32"))).tolist()
+    1.5
+    """
 
 
 @operation("x", floating=True, shape=reduced, resolve=_AXIS)
 def var(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
-    """Population variance along ``axis``: the mean of the squared distance from the mean."""
+    """Population variance along ``axis``: the mean of the squared distance from the mean.
+
+    Integers and bools become floatx first. ``axis`` is an integer, a list of them, or None for all;
+    ``keepdims`` keeps the reduced axes with size 1.
+
+    >>> K.eval(K.var(K.constant([1.0, 5.0]))).tolist()
+    4.0
+    """
 
 
 @composite
 def std(K: Any, x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
-    """Standard deviation along ``axis``: the square root of :func:`var`."""
+    """Population standard deviation along ``axis``: the square root of ``K.var``.
+
+    Integers and bools become floatx first. ``axis`` is an integer, a list of them, or None for all;
+    ``keepdims`` keeps the reduced axes with size 1.
+
+    >>> K.eval(K.std(K.constant([1.0, 5.0]))).tolist()
+    2.0
+    """
     return K.sqrt(K.var(x, axis=axis, keepdims=keepdims))
 
 
 @operation("x", shape=reduced, dtype="bool", differentiable=False, resolve=_AXIS)
 def any(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
-    """Whether any element along ``axis`` is true (not 0)."""
+    """Whether any element along ``axis`` is true (not 0); the result is bool.
+
+    ``axis`` is an integer, a list of them, or None for all; ``keepdims`` keeps the reduced axes
+    with size 1.
+
+    >>> K.eval(K.any(K.constant([[0.0, 2.0], [0.0, 0.0]]), axis=1)).tolist()
+    [True, False]
+    """
 
 
 @operation("x", shape=reduced, dtype="bool", differentiable=False, resolve=_AXIS)
 def all(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
-    """Whether all elements along ``axis`` are true (not 0)."""
+    """Whether all elements along ``axis`` are true (not 0); the result is bool.
+
+    ``axis`` is an integer, a list of them, or None for all; ``keepdims`` keeps the reduced axes
+    with size 1.
+
+    >>> K.eval(K.all(K.constant([[1.0, 2.0], [0.0, 3.0]]), axis=1)).tolist()
+    [True, False]
+    """
 
 
 @operation(
@@ -86,7 +158,13 @@ def all(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     resolve={"axis": as_axis},
 )
 def argmax(x: TensorLike, axis: int = -1) -> Any:
-    """Index of the largest element along ``axis``; the first of equals."""
+    """Index of the largest element along the one ``axis``, int64; the first of equals.
+
+    The result has no ``axis``. It is not differentiable. An empty axis raises ShapeError.
+
+    >>> K.eval(K.argmax(K.constant([[1.0, 3.0, 3.0], [2.0, 0.0, 1.0]]))).tolist()
+    [1, 0]
+    """
 
 
 @operation(
@@ -97,9 +175,22 @@ def argmax(x: TensorLike, axis: int = -1) -> Any:
     resolve={"axis": as_axis},
 )
 def argmin(x: TensorLike, axis: int = -1) -> Any:
-    """Index of the smallest element along ``axis``; the first of equals."""
+    """Index of the smallest element along the one ``axis``, int64; the first of equals.
+
+    The result has no ``axis``. It is not differentiable. An empty axis raises ShapeError.
+
+    >>> K.eval(K.argmin(K.constant([[1.0, 0.0, 0.0], [2.0, 3.0, 4.0]]))).tolist()
+    [1, 0]
+    """
 
 
 @operation("x", floating=True, shape=reduced, resolve=_AXIS)
 def logsumexp(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
-    """Logarithm of the sum of exponentials along ``axis``, stable for large and small inputs."""
+    """``log(sum(exp(x)))`` along ``axis``, which neither overflows nor underflows.
+
+    Integers and bools become floatx first. ``axis`` is an integer, a list of them, or None for all;
+    ``keepdims`` keeps the reduced axes with size 1.
+
+    >>> K.eval(K.logsumexp(K.constant([-1000.0, 1000.0]))).tolist()
+    1000.0
+    """

@@ -19,7 +19,15 @@ def _first(tensors: Any) -> Any:
     host_arguments="shape",
 )
 def reshape(x: TensorLike, shape: Any) -> Any:
-    """The elements of ``x`` in another shape; one size may be -1."""
+    """The elements of ``x``, in the same order, in another shape.
+
+    ``shape`` is a tuple, whose sizes may be integers or scalar tensors such as ``K.shape(x)[0]``,
+    or a vector of such; one size may be -1, and follows from the others. Another number of elements
+    raises ShapeError.
+
+    >>> K.eval(K.reshape(K.constant([1.0, 2.0, 3.0, 4.0]), (2, -1))).tolist()
+    [[1.0, 2.0], [3.0, 4.0]]
+    """
 
 
 def _known(value: Any) -> Any:
@@ -31,7 +39,11 @@ def _known(value: Any) -> Any:
 
 @operation("x", shape=lambda x, pattern: shapes.permute(x.shape, pattern))
 def permute_dimensions(x: TensorLike, pattern: Any) -> Any:
-    """``x`` with its axes in the order of ``pattern``."""
+    """``x`` with its axes in the order of ``pattern``, which names each axis once.
+
+    >>> K.int_shape(K.permute_dimensions(K.placeholder((None, 5, 3)), (0, 2, 1)))
+    (None, 3, 5)
+    """
 
 
 @operation(
@@ -41,7 +53,13 @@ def permute_dimensions(x: TensorLike, pattern: Any) -> Any:
     host=True,
 )
 def concatenate(tensors: Any, axis: int = -1) -> Any:
-    """The tensors of a list, joined along ``axis``; mixed dtypes promote."""
+    """The tensors of a list, joined along ``axis``; mixed dtypes are promoted.
+
+    The sizes on the other axes must be equal; else ShapeError is raised.
+
+    >>> K.eval(K.concatenate([K.constant([[1.0], [2.0]]), K.constant([[3.0], [4.0]])])).tolist()
+    [[1.0, 3.0], [2.0, 4.0]]
+    """
 
 
 @operation(
@@ -51,7 +69,11 @@ def concatenate(tensors: Any, axis: int = -1) -> Any:
     host=True,
 )
 def stack(x: Any, axis: int = 0) -> Any:
-    """The tensors of a list, stacked along a new ``axis``; mixed dtypes promote."""
+    """The tensors of a list, of one shape, stacked along a new ``axis``; mixed dtypes are promoted.
+
+    >>> K.eval(K.stack([K.constant([1.0, 2.0]), K.constant([3.0, 4.0])])).tolist()
+    [[1.0, 2.0], [3.0, 4.0]]
+    """
 
 
 @operation(
@@ -61,37 +83,69 @@ def stack(x: Any, axis: int = 0) -> Any:
     resolve={"axis": as_axis},
 )
 def repeat_elements(x: TensorLike, rep: Any, axis: int) -> Any:
-    """Each element along ``axis`` repeated ``rep`` times, as ``np.repeat``."""
+    """Each element along ``axis`` repeated ``rep`` times in a row, as ``np.repeat``.
+
+    (a, b, c) with ``axis=1`` becomes (a, b * rep, c). ``K.tile`` repeats the whole instead.
+
+    >>> K.eval(K.repeat_elements(K.constant([[1.0, 2.0]]), 2, axis=1)).tolist()
+    [[1.0, 1.0, 2.0, 2.0]]
+    """
 
 
 @operation("x", shape=lambda x, n: shapes.repeat(x.shape, n), host_arguments="n")
 def repeat(x: TensorLike, n: Any) -> Any:
-    """(samples, dim) repeated to (samples, n, dim)."""
+    """A matrix (samples, dim) repeated ``n`` times on a new axis: (samples, n, dim).
+
+    >>> K.eval(K.repeat(K.constant([[1.0, 2.0]]), 2)).tolist()
+    [[[1.0, 2.0], [1.0, 2.0]]]
+    """
 
 
 @operation("x", shape=lambda x, n: shapes.tile(x.shape, _known(n)), host_arguments="n")
 def tile(x: TensorLike, n: Any) -> Any:
-    """``x`` tiled ``n[i]`` times along axis ``i``."""
+    """``x`` laid side by side ``n[i]`` times along axis ``i``, as ``np.tile``.
+
+    ``n`` has an integer per axis, or is a vector of them; one integer is for the last axis.
+
+    >>> K.eval(K.tile(K.constant([[1.0, 2.0]]), (2, 2))).tolist()
+    [[1.0, 2.0, 1.0, 2.0], [1.0, 2.0, 1.0, 2.0]]
+    """
 
 
 @operation("x", shape=lambda x: shapes.flatten(x.shape))
 def flatten(x: TensorLike) -> Any:
-    """The elements of ``x`` as a vector."""
+    """The elements of ``x`` as one vector.
+
+    >>> K.eval(K.flatten(K.constant([[1.0, 2.0], [3.0, 4.0]]))).tolist()
+    [1.0, 2.0, 3.0, 4.0]
+    """
 
 
 @operation("x", shape=lambda x: shapes.batch_flatten(x.shape))
 def batch_flatten(x: TensorLike) -> Any:
-    """``x`` as a matrix: the first axis is kept, the others become one."""
+    """``x`` as a matrix: the first axis is kept, the others become one.
+
+    >>> K.int_shape(K.batch_flatten(K.placeholder((None, 4, 5))))
+    (None, 20)
+    """
 
 
 @operation("x", shape=lambda x, axis: shapes.expand_dims(x.shape, axis), resolve={"axis": as_axis})
 def expand_dims(x: TensorLike, axis: int = -1) -> Any:
-    """``x`` with a new axis of size 1."""
+    """``x`` with a new axis of size 1, which is ``axis`` of the result.
+
+    >>> K.int_shape(K.expand_dims(K.placeholder((None, 5)), 1))
+    (None, 1, 5)
+    """
 
 
 @operation("x", shape=lambda x, axis: shapes.squeeze(x.shape, axis), resolve={"axis": as_axis})
 def squeeze(x: TensorLike, axis: int) -> Any:
-    """``x`` without ``axis``, whose size must be 1."""
+    """``x`` without ``axis``, which must have size 1; any other size raises ShapeError.
+
+    >>> K.int_shape(K.squeeze(K.placeholder((None, 1, 5)), 1))
+    (None, 5)
+    """
 
 
 @operation("x", shape=lambda x, pairs, value: shapes.pad(x.shape, pairs), public=False)
@@ -101,7 +155,13 @@ def pad(x: TensorLike, pairs: Any, value: float = 0.0) -> Any:
 
 @composite
 def temporal_padding(K: Any, x: TensorLike, padding: Any = (1, 1)) -> Any:
-    """Zeros before and after the middle axis of a 3-D tensor."""
+    """Zeros before and after the middle axis of a tensor (samples, steps, dim).
+
+    ``padding`` is a pair (before, after), or one integer for both.
+
+    >>> K.eval(K.temporal_padding(K.constant([[[7.0]]]), (1, 2))).tolist()
+    [[[0.0], [7.0], [0.0], [0.0]]]
+    """
     (pair,) = shapes.padding_pairs(padding, 1)
     _need_rank(K, x, 3)
     return K.pad(x, ((0, 0), pair, (0, 0)))
@@ -111,7 +171,14 @@ def temporal_padding(K: Any, x: TensorLike, padding: Any = (1, 1)) -> Any:
 def spatial_2d_padding(
     K: Any, x: TensorLike, padding: Any = ((1, 1), (1, 1)), data_format: str | None = None
 ) -> Any:
-    """Zeros around the two spatial axes of a 4-D tensor."""
+    """Zeros around the two spatial axes of a tensor of rank 4.
+
+    ``padding`` is a pair (before, after) for each spatial axis, an integer for each, or one for
+    all. ``data_format`` tells where the channels are; None is the configured one.
+
+    >>> K.int_shape(K.spatial_2d_padding(K.ones((1, 4, 4, 3)), ((1, 2), (0, 3)), "channels_last"))
+    (1, 7, 7, 3)
+    """
     _need_rank(K, x, 4)
     return K.pad(x, _around(shapes.padding_pairs(padding, 2), data_format))
 
@@ -120,7 +187,14 @@ def spatial_2d_padding(
 def spatial_3d_padding(
     K: Any, x: TensorLike, padding: Any = ((1, 1), (1, 1), (1, 1)), data_format: str | None = None
 ) -> Any:
-    """Zeros around the three spatial axes of a 5-D tensor."""
+    """Zeros around the three spatial axes of a tensor of rank 5.
+
+    ``padding`` is a pair (before, after) for each spatial axis, an integer for each, or one for
+    all. ``data_format`` tells where the channels are; None is the configured one.
+
+    >>> K.int_shape(K.spatial_3d_padding(K.ones((1, 3, 4, 4, 4)), (1, 2, 3), "channels_first"))
+    (1, 3, 6, 8, 10)
+    """
     _need_rank(K, x, 5)
     return K.pad(x, _around(shapes.padding_pairs(padding, 3), data_format))
 
@@ -143,9 +217,19 @@ def _around(pairs: Any, data_format: str | None) -> Any:
     "reference indices",
     shape=lambda reference, indices: shapes.gather(reference.shape, indices.shape),
     dtype=lambda reference, indices: reference.dtype,
+    differentiable="reference",
 )
 def gather(reference: TensorLike, indices: TensorLike) -> Any:
-    """The rows ``reference[indices]``; an index outside the rows is an error."""
+    """The rows of ``reference`` at ``indices``, with the dtype of ``reference``.
+
+    ``indices`` of the shape (a, b) pick from (rows, c) the result (a, b, c). An index less than 0
+    or past the last row raises IndexRangeError, which names the index and the range; only under a
+    user's own ``jax.jit`` no check is possible.
+
+    >>> rows = K.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    >>> K.eval(K.gather(rows, K.constant([2, 0], dtype="int32"))).tolist()
+    [[5.0, 6.0], [1.0, 2.0]]
+    """
 
 
 @operation(
@@ -155,7 +239,13 @@ def gather(reference: TensorLike, indices: TensorLike) -> Any:
     differentiable=False,
 )
 def one_hot(indices: TensorLike, num_classes: int) -> Any:
-    """One-hot rows in floatx; all zero for an index outside ``[0, num_classes)``."""
+    """A new last axis of ``num_classes``, 1 at the index and 0 elsewhere, in floatx.
+
+    An index outside ``[0, num_classes)`` gives zeros only. It is not differentiable.
+
+    >>> K.eval(K.one_hot(K.constant([1, 0, 5], dtype="int32"), 2)).tolist()
+    [[0.0, 1.0], [1.0, 0.0], [0.0, 0.0]]
+    """
 
 
 def as_floatx() -> str:
@@ -167,7 +257,11 @@ def as_floatx() -> str:
 
 @operation("x", shape=lambda x, axes: shapes.reverse(x.shape, axes), resolve={"axes": as_axis})
 def reverse(x: TensorLike, axes: Any) -> Any:
-    """``x`` reversed along ``axes``."""
+    """``x`` with the order along ``axes``, an integer or a list of them, turned round.
+
+    >>> K.eval(K.reverse(K.constant([[1.0, 2.0], [3.0, 4.0]]), axes=1)).tolist()
+    [[2.0, 1.0], [4.0, 3.0]]
+    """
 
 
 @operation(
@@ -176,4 +270,11 @@ def reverse(x: TensorLike, axes: Any) -> Any:
     host_arguments="start size",
 )
 def slice(x: TensorLike, start: Any, size: Any) -> Any:
-    """The block of ``size`` elements from ``start`` on; a size of -1 takes the rest."""
+    """The block of ``x`` that begins at ``start`` and has ``size`` elements on each axis.
+
+    Both have an integer per axis, or are vectors of them; a size of -1 takes the rest of the axis.
+    A block that reaches past the end raises ShapeError.
+
+    >>> K.eval(K.slice(K.constant([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), (0, 1), (-1, 2))).tolist()
+    [[2.0, 3.0], [5.0, 6.0]]
+    """

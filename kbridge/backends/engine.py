@@ -36,6 +36,8 @@ class Engine:
     has_graph = True
     #: Who differentiates: "graph" (kbridge's own), "tape" or "functional" (the engine).
     autodiff = "graph"
+    #: Whether what :meth:`entry` gives may return ``()``, for the slow path to take over.
+    declines = False
     #: Names that the guards of :meth:`dtype_guards` use.
     guard_names: Mapping[str, Any] = MappingProxyType({})
 
@@ -69,13 +71,17 @@ class Engine:
         """A NumPy array that the caller may keep and change. *Required.*."""
         raise NotImplementedError
 
-    def as_array(self, value: Any) -> Any:
+    def as_array(self, value: Any, dtype: str | None = None) -> Any:
         """An array, a number, a list or a native tensor as a NumPy array."""
-        return self.to_numpy(value) if self.is_native(value) else record.as_array(value)
+        return self.to_numpy(value) if self.is_native(value) else record.as_array(value, dtype)
 
     def constant(self, value: Any, dtype: str) -> Any:
         """A native tensor for a constant of the graph: a NumPy array or a native tensor."""
         return self.from_numpy(value, dtype) if isinstance(value, np.ndarray) else value
+
+    def taken(self, native: Any) -> Any:
+        """A native operand of a user's as the primitives take it."""
+        return native
 
     # --- variables --------------------------------------------------------------------------------
 
@@ -191,6 +197,10 @@ class Engine:
         """Run a plan without feeds once, for ``K.eval``."""
         return plan.run((), variables, keys)
 
+    def run(self, function: Callable[..., Any], args: Sequence[Any]) -> Any:
+        """Run a native function now, on the slow path."""
+        return function(*args)
+
     def run_wide(self, function: Callable[..., Any], args: Sequence[Any]) -> Any:
         """Run a native function on 64-bit operands, or for a 64-bit result."""
         return function(*args)
@@ -228,14 +238,34 @@ class Engine:
         """What this engine's random primitives take as ``seed`` inside a compiled function."""
         return host_key(seed, position)
 
+    def in_graph(self) -> bool:
+        """Whether the engine builds a graph of its own now, which draws by :meth:`graph_position`."""
+        return False
+
+    def graph_position(self, seed: int) -> Any:
+        """A position in a stream that the engine's own graph takes anew at each of its runs."""
+        raise NotImplementedError
+
     def check_draw(self) -> None:
         """Raise where a draw on the host would be frozen (under an engine's own trace)."""
 
     # --- dispatch ---------------------------------------------------------------------------------
 
+    def entry(self, op: Operation, native: Callable[..., Any]) -> Callable[..., Any]:
+        """What the dispatcher calls on native tensors: the primitive, or a guarded form of it."""
+        return native
+
     def dtype_guards(self, op: Operation, names: Sequence[str]) -> list[str]:
         """Conditions on the operands' dtypes under which the native primitive is right."""
         return []
+
+    def float_guard(self, name: str) -> str:
+        """A condition that the native tensor ``name`` is of a float dtype.
+
+        With it the native primitive is called at once where Python numbers stand beside such a
+        tensor; "" leaves those to the slow path.
+        """
+        return ""
 
     # --- protocols --------------------------------------------------------------------------------
 

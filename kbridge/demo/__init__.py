@@ -55,7 +55,7 @@ def main(argv: list[str]) -> int:
                     raise
                 failures[name] = str(error)
     if runs:
-        print(report.text(runs, models, dropout=training["dropout"]))
+        print(report.text(runs, models, not given.no_dropout))
     for message in failures.values():
         print(f"kbridge: error: {message}", file=sys.stderr)
     if given.json:
@@ -72,7 +72,7 @@ def main(argv: list[str]) -> int:
             + "\n"
         )
     if given.plot and runs:
-        report.plot(runs, models, given.plot)
+        report.plot(runs, models, not given.no_dropout, given.plot)
     return 1 if failures else 0
 
 
@@ -135,8 +135,8 @@ def _train(options: dict[str, Any], advance: Callable[[str, int], None]) -> list
     """Train on one backend in a process of its own."""
     name = options["backend"]
     command = [sys.executable, "-m", "kbridge.demo.worker", json.dumps(options)]
-    # TensorFlow's start-up messages would bury the last lines of a failure.
-    env = {"TF_CPP_MIN_LOG_LEVEL": "2", **os.environ}
+    # The last lines of a failure are shown: they are to hold what matters.
+    env = {"TF_CPP_MIN_LOG_LEVEL": "2", "PYTHONNODEBUGRANGES": "1", **os.environ}
     epochs: dict[str, list[Any]] = {model: [] for model in options["models"]}
     load = 0.0
     with (

@@ -70,9 +70,9 @@ class Network:
 
 
 def mlp(net: Network, images: Any) -> Any:
-    """Two hidden layers of 128 and 64 units: the logits of each class."""
+    """Two hidden layers of 256 and 128 units: the logits of each class."""
     x = net.K.batch_flatten(images)
-    for units in (128, 64):
+    for units in (256, 128):
         x = net.dropout(net.K.relu(net.normalize(net.dense(x, units))), 0.25)
     return net.bias(net.dense(x, CLASSES))
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import statistics
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from kbridge import config
 from kbridge.loader import TITLES
 
 AGREEMENT = 1e-3
@@ -42,7 +42,7 @@ def progress(total: int) -> Iterator[Callable[[str, int], None]]:
     """A progress bar on a terminal; the function given says what runs and how far it went."""
     if not sys.stderr.isatty():
         yield lambda label, steps: None
-    elif importlib.util.find_spec("rich") is None:
+    elif not config.is_installed("rich"):
         yield from _plain_bar(total)
     else:
         from rich.console import Console
@@ -149,13 +149,17 @@ def _agreement(runs: Sequence[Run], models: Sequence[str], dropout: bool) -> lis
     return [
         "",
         *(
-            f"{model}: the engines' losses differ by at most {spread(runs, model):.1e} in any epoch."
+            f"{model}: in every epoch the engines' losses agree to {spread(runs, model):.1e}."
             for model in models
         ),
     ]
 
 
-def plot(runs: Sequence[Run], models: Sequence[str], file: Path) -> None:
+# From pale and wide to dark and thin, so that each line shows on top of the others.
+_COLORS = ("#9ecae1", "#fd8d3c", "#c51b8a", "#1a1a1a")
+
+
+def plot(runs: Sequence[Run], models: Sequence[str], dropout: bool, file: Path) -> None:
     """Draw loss and accuracy over the epochs, the backends' curves on top of each other."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator, PercentFormatter
@@ -165,13 +169,13 @@ def plot(runs: Sequence[Run], models: Sequence[str], file: Path) -> None:
     axes = figure.subplots(2, len(models), squeeze=False, sharex=True, sharey="row")
     for column, model in enumerate(models):
         for run in (run for run in runs if run.model == model):
-            # Wide lines below thin ones: every curve shows where all of them coincide.
             rank = backends.index(run.backend)
             style = {
-                "color": f"C{rank}",
-                "linewidth": 1.5 + 2.5 * (len(backends) - 1 - rank),
+                "color": _COLORS[rank % len(_COLORS)],
+                "linewidth": 2 if dropout else 1.5 + 3 * (len(backends) - 1 - rank),
                 "label": run.title,
                 "solid_capstyle": "round",
+                "marker": "o" if len(run.loss) == 1 else None,
             }
             epochs = range(1, len(run.loss) + 1)
             axes[0, column].plot(epochs, run.loss, **style)
@@ -180,11 +184,12 @@ def plot(runs: Sequence[Run], models: Sequence[str], file: Path) -> None:
         axes[0, column].set_yscale("log")
         axes[1, column].set_xlabel("epoch")
         axes[1, column].xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes[1, column].yaxis.set_major_formatter(PercentFormatter(1))
+        axes[1, column].yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     axes[0, 0].set_ylabel("training loss")
     axes[1, 0].set_ylabel("test accuracy")
     axes[0, -1].legend()
     for each in axes.flat:
         each.grid(alpha=0.3)
-    figure.suptitle("kbridge demo: one program, the same curves on every engine")
-    figure.savefig(file, dpi=120)
+    how = "with" if dropout else "without"
+    figure.suptitle(f"kbridge demo: one program on each engine, {how} dropout")
+    figure.savefig(file, format="png", dpi=120)

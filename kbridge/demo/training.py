@@ -62,8 +62,8 @@ def train(
     net = Network(K, seed, dropout)
     logits = MODELS[model](net, images)
     targets = K.one_hot(labels, CLASSES)
-    loss = K.mean(K.categorical_crossentropy(targets, K.softmax(logits)))
-    hits = K.mean(K.equal(K.argmax(logits), K.cast(labels, "int64")))
+    loss = K.mean(K.categorical_crossentropy(targets, logits, from_logits=True))
+    hits = K.mean(K.equal(K.argmax(logits), labels))
 
     rate = K.variable(RATE)
     updates = sgd(K, loss, net.weights, rate) + net.updates

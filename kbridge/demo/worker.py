@@ -13,7 +13,7 @@ import time
 
 import kbridge
 from kbridge import config
-from kbridge.errors import KBridgeError
+from kbridge.errors import BrokenBackendError, KBridgeError
 
 
 def main() -> int:
@@ -37,6 +37,8 @@ def main() -> int:
         for model in options["models"]:
             for epoch in train(K, model, **options["training"]):
                 emit(**epoch._asdict())
+    except BrokenBackendError:
+        raise  # its message needs the traceback, whose end the parent shows
     except KBridgeError as error:
         emit(error=str(error))
         return 1

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kbridge.errors import GraphError, SymbolicError
-from kbridge.symbolic import scopes
+from kbridge.symbolic import host, scopes
 from kbridge.symbolic.plan import generate
 from kbridge.symbolic.tensor import Constant, Placeholder, Tensor, Variable
 
@@ -19,6 +19,8 @@ def evaluate(backend: Backend, tensor: Tensor) -> Any:
     """The value as a NumPy array that the caller may keep and change."""
     if isinstance(tensor, Variable):
         return backend.engine.to_numpy(backend.engine.read(tensor.storage))
+    if tensor.fed and host.is_fully_known(tensor):
+        return np.array(host.known(tensor), tensor.dtype)
     _check(tensor)
     with backend.engine.no_gradients():
         return backend.engine.to_numpy(_run(backend, tensor))
@@ -37,11 +39,13 @@ def native_value(backend: Backend, tensor: Tensor) -> Any:
 def _run(backend: Backend, tensor: Tensor) -> Any:
     engine = backend.engine
     values: dict[Tensor, Any] = {backend.phase_placeholder: 0}
-    plan = generate(backend, (), (tensor,), values=values, host_draws=True)
-    if plan.draws:
+    in_graph = engine.in_graph()
+    plan = generate(backend, (), (tensor,), values=values, host_draws=not in_graph)
+    if plan.draws and not in_graph:
         engine.check_draw()
     variables = [engine.read(v.storage) for v in plan.variables]
-    return engine.run_now(plan, variables, plan.keys())[0]
+    keys = [engine.graph_position(d.seed) for d in plan.draws] if in_graph else plan.keys()
+    return engine.run_now(plan, variables, keys)[0]
 
 
 def _check(tensor: Tensor) -> None:

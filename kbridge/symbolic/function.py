@@ -73,7 +73,8 @@ class Program:
         with self.backend.session.lock:
             if phase not in self.compiled:
                 plan = self.plans.pop(phase, None) or self.plan(phase)
-                targets = [(v, _shares_memory(value, self.feeds)) for v, value in self.updates]
+                shared = _shared([value for _, value in self.updates], self.feeds)
+                targets = [(v, copy) for (v, _), copy in zip(self.updates, shared, strict=True)]
                 self.compiled[phase] = self.backend.engine.compile(
                     plan, self.feeds, len(self.outputs), targets, self.options
                 )
@@ -196,14 +197,34 @@ def _is_phase(tensor: Any) -> bool:
     return isinstance(tensor, (bool, int, np.integer))
 
 
-def _shares_memory(value: Tensor, feeds: Sequence[Tensor]) -> bool:
-    """Whether a new value may be a view of what the caller feeds, so that it must be copied."""
-    stack, seen = [value], set()
+def _shared(values: Sequence[Tensor], feeds: Sequence[Tensor]) -> list[bool]:
+    """Whether each new value may share memory, so that a variable must get a copy of it.
+
+    With what is fed, with a tensor that outlives the call, or with another new value.
+    """
+    results = []
+    taken: set[Tensor] = set()
+    for value in values:
+        roots = _roots(value, feeds)
+        results.append(
+            any(
+                # Gradients may be one tensor: those of a + b with respect to a and b are.
+                r in taken or r in feeds or r.op is None or r.op.name == "gradients"
+                for r in roots
+            )
+        )
+        taken |= roots
+    return results
+
+
+def _roots(value: Tensor, feeds: Sequence[Tensor]) -> set[Tensor]:
+    """The tensors whose memory ``value`` may be a view of."""
+    stack, seen, roots = [value], set(), set()
     while stack:
         tensor = stack.pop()
-        if tensor in feeds:
-            return True
-        if tensor.op is not None and tensor.op.name in _VIEWS and tensor not in seen:
+        if tensor.op is None or tensor.op.name not in _VIEWS or tensor in feeds:
+            roots.add(tensor)
+        elif tensor not in seen:
             seen.add(tensor)
             stack.extend(tensor.inputs)
-    return False
+    return roots

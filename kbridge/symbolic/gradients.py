@@ -6,7 +6,7 @@ Whether a gradient exists is decided here, on the graph, by each operation's
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kbridge.api.declare import OPERATIONS
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from kbridge.binding import Backend
 
 
-def topological(roots: Iterable[Tensor]) -> list[Tensor]:
-    """Everything upstream of ``roots``, inputs before users."""
+def topological(roots: Iterable[Tensor], ends: Iterable[Tensor] = ()) -> list[Tensor]:
+    """Everything upstream of ``roots`` up to ``ends``, inputs before users."""
     ordered: list[Tensor] = []
-    done: set[Tensor] = set()
+    done: set[Tensor] = set(ends)
     stack = [(root, False) for root in roots]
     while stack:
         node, expanded = stack.pop()
@@ -39,13 +39,21 @@ def differentiable_inputs(node: Tensor) -> Sequence[Tensor]:
     op = node.op
     if op is None or not op.differentiable or not dtypes.is_float(node.dtype):
         return ()
-    return [p for p in node.inputs if dtypes.is_float(p.dtype)]
+    inputs: Iterable[Any] = node.inputs
+    if op.differentiable_indices is not None:
+        inputs = (node.args[index] for index in op.differentiable_indices)
+    return [p for p in inputs if isinstance(p, Tensor) and dtypes.is_float(p.dtype)]
 
 
-def connected(loss: Tensor, sources: Iterable[Tensor]) -> set[Tensor]:
-    """The nodes on a differentiable way from a source to ``loss``, both ends included."""
+def connected(
+    loss: Tensor, sources: Iterable[Tensor], ends: Collection[Tensor] = ()
+) -> set[Tensor]:
+    """The nodes on a differentiable way from a source to ``loss``, both included.
+
+    What lies upstream of ``ends`` is not looked at.
+    """
     reached = set(sources)
-    for node in topological([loss]):
+    for node in topological([loss], ends):
         if node not in reached and any(p in reached for p in differentiable_inputs(node)):
             reached.add(node)
     if loss not in reached:
@@ -56,7 +64,8 @@ def connected(loss: Tensor, sources: Iterable[Tensor]) -> set[Tensor]:
         node = stack.pop()
         if node in reached and node not in useful:
             useful.add(node)
-            stack.extend(differentiable_inputs(node))
+            if node not in ends:
+                stack.extend(differentiable_inputs(node))
     return useful
 
 

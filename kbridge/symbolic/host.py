@@ -79,6 +79,14 @@ def known(value: Any) -> Any:
     return None
 
 
+def is_fully_known(value: Any) -> bool:
+    """Whether a Tensor's value is known before any run: sizes of a fixed shape."""
+    sizes = getattr(value, "host", None)
+    if sizes is None or sizes.value is True or sizes.value is None:
+        return False
+    return not isinstance(sizes.value, tuple) or None not in sizes.value
+
+
 def infer(name: str, args: tuple[Any, ...]) -> Known:
     """What is known of the result of a host operation."""
     return Known(_infer(name, args))

@@ -111,7 +111,7 @@ class Writer:
         """Follow switches that a fixed value decides to the branch that is taken."""
         while (
             tensor.op is not None
-            and tensor.op.name == "switch"
+            and tensor.op.name == "choose"
             and tensor not in self.names
             and isinstance(tensor.args[0], Tensor)
             and tensor.args[0] in self.values

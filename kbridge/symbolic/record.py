@@ -14,7 +14,7 @@ import numpy as np
 
 from kbridge import config
 from kbridge.api.declare import OPERATIONS, Operation
-from kbridge.errors import ArgumentError, ArgumentTypeError, GraphError, KBridgeError
+from kbridge.errors import ArgumentError, ArgumentTypeError, DTypeError, GraphError, KBridgeError
 from kbridge.symbolic import dtypes, host, scopes, shapes, tensor
 from kbridge.symbolic.draws import host_key
 from kbridge.symbolic.host import HostInts
@@ -105,7 +105,7 @@ def _record_plain(backend: Backend, op: Operation, args: tuple[Any, ...]) -> Ten
         return None
     inputs: tuple[Tensor, ...] = (x,)
     dtype, shape, fed = x.dtype, x.shape, x.fed
-    if op.floating and dtype not in dtypes.FLOATS:
+    if (op.floating and dtype not in dtypes.FLOATS) or (op.numeric and dtype == "bool"):
         return None
     if len(args) == 2:
         y = args[1]
@@ -181,9 +181,13 @@ def _index_part(part: Any) -> Any:
     if isinstance(part, np.integer):
         return int(part)
     if isinstance(part, Tensor) and not dtypes.is_integer(part.dtype):
+        remedy = (
+            "Select by truth with K.switch(condition, x, y)"
+            if part.dtype == "bool"
+            else "Cast it with K.cast(index, 'int32')"
+        )
         raise ArgumentTypeError(
-            f"K.getitem: an index must hold integers, not {part.dtype} ({part!r}). Cast it with "
-            f"K.cast(index, 'int32')."
+            f"K.getitem: an index must hold integers, not {part.dtype} ({part!r}). {remedy}."
         )
     return part
 
@@ -202,6 +206,11 @@ class _Way:
                     resolved[index] = function(resolved[index])
                 args = tuple(resolved)
             bound, dtype = self._operands(op, args)
+            if op.numeric and dtype == "bool":
+                raise DTypeError(
+                    "it is for numbers, not for bools; cast them with K.cast(x, 'int32'), or use "
+                    "K.not_equal for their difference"
+                )
             return self.finish(op, bound, dtype)
         except KBridgeError as error:
             raise located(error, op, args) from error.__cause__
@@ -248,6 +257,10 @@ class _Way:
             else:
                 values[p] = self.operand(value)
                 strong.append(self.dtype(values[p]))
+        beside = bool(strong)
+        if not beside:  # where there is no tensor that they could widen, NumPy's scalars count
+            scalars = (values[p] for p in group if isinstance(values[p], (np.ndarray, np.generic)))
+            strong = [dtypes.normalize(scalar.dtype) for scalar in scalars]
         floatx = config.floatx()
         dtype = dtypes.result_of(strong, weak, floatx)
         if op.floating:
@@ -255,7 +268,7 @@ class _Way:
         kind = float if dtypes.is_float(dtype) else bool if dtype == "bool" else int
         for p in group:
             value = values[p]
-            if strong and not op.listed and is_number(value):
+            if beside and not op.listed and is_number(value):
                 values[p] = kind(value)
             elif is_number(value) or isinstance(value, (list, tuple, np.ndarray)):
                 values[p] = self.operand(as_array(value, dtype))
@@ -361,7 +374,7 @@ class Now(_Way):
         if isinstance(value, Tensor):
             return self.backend.native_value(value)
         if engine.is_native(value):
-            return value
+            return engine.taken(value)
         array = as_array(value)
         return engine.from_numpy(array, dtypes.normalize(array.dtype))
 
@@ -404,12 +417,15 @@ class Now(_Way):
         function = op.plain or self.backend.native[op.name]
         if dtypes.is_64bit(result) or any(map(_is_wide, leaves(op, tuple(specs)))):
             return self.backend.engine.run_wide(function, bound)
-        return function(*bound)
+        return self.backend.engine.run(function, bound)
 
     def _draw(self, op: Operation, bound: list[Any]) -> Any:
         """Draw with the engine's own key where one is given, else on the host."""
         engine, index = self.backend.engine, op.parameters.index("seed")
         if engine.is_native(bound[index]):
+            return self.backend.native[op.name](*bound)
+        if engine.in_graph():
+            bound[index] = engine.draw_key(bound[index], engine.graph_position(bound[index]))
             return self.backend.native[op.name](*bound)
         engine.check_draw()
         bound[index] = host_key(bound[index], 0)
@@ -466,6 +482,12 @@ def _on_sizes(operands: list[Any]) -> bool:
     return all(map(host.is_sizes, operands)) and any(
         getattr(operand, "host", None) is not None for operand in operands
     )
+
+
+def named(error: KBridgeError, name: str) -> KBridgeError:
+    """The error of a composition with the operation's name in front, where it has none yet."""
+    text = str(error)
+    return error if text.startswith("K.") else type(error)(f"K.{name}: {text}")
 
 
 def located(error: KBridgeError, op: Operation, args: tuple[Any, ...]) -> KBridgeError:

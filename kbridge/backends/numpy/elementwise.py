@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from kbridge.errors import ArgumentError
 from kbridge.symbolic.dtypes import to_numpy
 
 add = np.add
@@ -15,19 +16,15 @@ divide = np.true_divide
 floor_divide = np.floor_divide
 mod = np.mod
 negative = np.negative
-matmul = np.matmul
 logical_and = np.logical_and
 logical_or = np.logical_or
 logical_xor = np.logical_xor
 logical_not = np.logical_not
-square = np.square
 abs = np.absolute
 exp = np.exp
+log = np.log
 sin = np.sin
 cos = np.cos
-tanh = np.tanh
-round = np.rint
-sign = np.sign
 equal = np.equal
 not_equal = np.not_equal
 greater = np.greater
@@ -46,28 +43,40 @@ def choose(condition: Any, x: Any, y: Any) -> Any:
     return x if condition else y
 
 
+def square(x: Any) -> Any:
+    return np.multiply(x, x)  # np.square makes int8 of bool
+
+
+def round(x: Any) -> Any:
+    return x if x.dtype.kind in "iub" else np.rint(x)  # which makes floats of them
+
+
+def sign(x: Any) -> Any:
+    return x if x.dtype.kind == "b" else np.sign(x)
+
+
 def sqrt(x: Any) -> Any:
     return np.sqrt(np.maximum(x, 0))
 
 
-def log(x: Any) -> Any:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.log(x)
-
-
 def pow(x: Any, a: Any) -> Any:
-    return np.power(x, a)
+    try:
+        return x**a  # the operator squares for 2, and knows a few more
+    except ValueError:
+        raise ArgumentError(
+            "K.pow: an integer to a negative power is no integer; cast the base with "
+            "K.cast(x, K.floatx())."
+        ) from None
 
 
 def clip(x: Any, min_value: Any, max_value: Any) -> Any:
-    if min_value is None:
-        return x if max_value is None else np.minimum(x, max_value)
     # The upper bound first: where the bounds cross, the lower one wins.
-    return np.maximum(x if max_value is None else np.minimum(x, max_value), min_value)
+    below = x if max_value is None else np.minimum(x, max_value)
+    return below if min_value is None else np.maximum(below, min_value)
 
 
 def cast(x: Any, dtype: str) -> Any:
-    return np.asarray(x).astype(to_numpy(dtype))
+    return x.astype(to_numpy(dtype), copy=False)
 
 
 def identity(x: Any, name: str | None = None) -> Any:

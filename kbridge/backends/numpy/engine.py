@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,15 +36,63 @@ class NumPyEngine(Engine):
     def from_feed(self, array: Any, dtype: str) -> Any:
         return array
 
+    def constant(self, value: Any, dtype: str) -> Any:
+        return _fixed(np.asarray(value, dtypes.to_numpy(dtype)))
+
     def cast(self, native: Any, dtype: str) -> Any:
-        return native.astype(dtypes.to_numpy(dtype))
+        return native.astype(dtypes.to_numpy(dtype), copy=False)
+
+    def storage(self, array: Any, dtype: str, name: str) -> Any:
+        return _fixed(np.array(array, dtypes.to_numpy(dtype)))
 
     def assign(self, variable: Any, native: Any, copy: bool) -> None:
-        variable.storage = np.array(native) if copy else np.asarray(native)
+        variable.storage = _fixed(np.array(native) if copy else np.asarray(native))
+
+    def set_value(self, variable: Any, array: Any) -> None:
+        variable.storage = self.storage(array, variable.dtype, variable.name)
+
+    # NumPy warns of 1 / 0 and of overflow, where the other engines return inf or nan. A plan and
+    # an operation on the slow path run without; on the fast path, which has no time for that, the
+    # filter below hides the warning, or the dispatcher meets it as an error and tries again.
+
+    def jit(self, plan: Any, feeds: Sequence[Any], options: dict[str, Any]) -> Callable[..., Any]:
+        return _quiet(plan.run)
+
+    def run_now(self, plan: Any, variables: list[Any], keys: list[int]) -> list[Any]:
+        return _quiet(plan.run)((), variables, keys)
+
+    def run(self, function: Callable[..., Any], args: Sequence[Any]) -> Any:
+        return _quiet(function)(*args)
+
+    run_wide = run
 
     def dtype_guards(self, op: Operation, names: Sequence[str]) -> list[str]:
         guards = []
         if op.floating:
-            guards.append(f"{names[0]}.dtype.kind == 'f'")
-        guards += [f"{name}.dtype is {names[0]}.dtype" for name in names[1:] if op.promoted]
-        return guards
+            guards.append(self.float_guard(names[0]))
+        elif op.numeric:
+            guards.append(f"{names[0]}.dtype.kind != 'b'")
+        first, *others = [n for n in names if op.parameters.index(n) in op.promoted] or [""]
+        return guards + [f"{name}.dtype is {first}.dtype" for name in others]
+
+    def float_guard(self, name: str) -> str:
+        return f"{name}.dtype.kind == 'f'"
+
+
+def _quiet(function: Callable[..., Any]) -> Callable[..., Any]:
+    def run(*args: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return function(*args)
+
+    return run
+
+
+def _fixed(array: Any) -> Any:
+    """Storage or a constant, which a view handed out in the eager scope cannot change."""
+    array.flags.writeable = False
+    return array
+
+
+warnings.filterwarnings(
+    "ignore", category=RuntimeWarning, module=r"kbridge\.(binding|backends\.numpy)"
+)

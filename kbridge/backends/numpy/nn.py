@@ -7,24 +7,29 @@ from typing import Any
 import numpy as np
 
 from kbridge.api.rules import as_data_format
+from kbridge.symbolic.conv_shapes import channel_axis
+
+tanh = np.tanh
 
 
 def relu(x: Any, alpha: Any = 0.0, max_value: Any = None, threshold: float = 0.0) -> Any:
-    if alpha is not None and np.ndim(alpha) == 0 and alpha == 0 and not threshold:
-        above = np.maximum(x, 0)
-        return above if max_value is None else np.minimum(above, x.dtype.type(max_value))
-    above = x if max_value is None else np.clip(x, 0, max_value)
-    below = np.multiply(x - x.dtype.type(threshold), alpha)
-    return np.where(x >= threshold, above, below).astype(x.dtype, copy=False)
+    dead = alpha.__class__ is float and not alpha
+    if dead and max_value is None and not threshold:
+        return np.maximum(x, 0.0)
+    above = x if max_value is None else np.maximum(np.minimum(x, max_value), 0)
+    return np.where(x < threshold, 0 if dead else (x - threshold) * alpha, above)
 
 
 def elu(x: Any, alpha: float = 1.0) -> Any:
-    return np.where(x > 0, x, x.dtype.type(alpha) * np.expm1(np.minimum(x, 0)))
+    return np.where(x > 0, x, np.expm1(np.minimum(x, 0)) * alpha)
 
 
 def softmax(x: Any, axis: int = -1) -> Any:
-    powers = np.exp(x - np.max(x, axis, keepdims=True))
-    return powers / np.sum(powers, axis, keepdims=True)
+    dtype = x.dtype
+    if dtype.itemsize == 2:
+        return softmax(x.astype(np.float32), axis).astype(dtype)
+    powers = np.exp(x - np.maximum.reduce(x, axis, keepdims=True, initial=-np.inf))
+    return powers / np.add.reduce(powers, axis, keepdims=True)
 
 
 def softplus(x: Any) -> Any:
@@ -32,20 +37,18 @@ def softplus(x: Any) -> Any:
 
 
 def softsign(x: Any) -> Any:
-    return x / (1 + np.abs(x))
+    return x / (np.abs(x) + 1)
 
 
 def sigmoid(x: Any) -> Any:
     small = np.exp(-np.abs(x))  # in (0, 1], so that nothing overflows
-    return np.where(x >= 0, 1, small) / (1 + small)
-
-
-tanh = np.tanh
+    return np.where(x >= 0, 1, small) / (small + 1)
 
 
 def bias_add(x: Any, bias: Any, data_format: str | None = None) -> Any:
-    if as_data_format(data_format) == "channels_last" or x.ndim == 2:
-        return x + bias
-    if bias.ndim == 1:
-        return x + bias.reshape((-1,) + (1,) * (x.ndim - 2))
-    return x + np.moveaxis(bias, -1, 0)
+    axis = channel_axis(x.ndim, as_data_format(data_format))
+    if bias.ndim not in (1, x.ndim - 1) or bias.shape[-1] != x.shape[axis]:
+        raise ValueError(x.shape, bias.shape)
+    if axis != x.ndim - 1:
+        bias = bias.reshape((-1,) + (1,) * (x.ndim - 2)) if bias.ndim == 1 else np.moveaxis(bias, -1, 0)
+    return x + bias

@@ -1,4 +1,4 @@
-"""Reductions on NumPy."""
+"""Reductions on NumPy: 16-bit floats are added up in 32 bits."""
 
 from __future__ import annotations
 
@@ -9,56 +9,73 @@ import numpy as np
 argmax = np.argmax
 argmin = np.argmin
 
+_INT32, _FLOAT32 = np.dtype(np.int32), np.dtype(np.float32)
+
 
 def max(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    return np.max(x, axis, keepdims=keepdims)
+    return np.maximum.reduce(x, axis, keepdims=keepdims)
 
 
 def min(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    return np.min(x, axis, keepdims=keepdims)
-
-
-def _sum_dtype(x: Any) -> Any:
-    return np.int32 if x.dtype == bool else x.dtype
-
-
-def sum(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    return np.sum(x, axis, dtype=_sum_dtype(x), keepdims=keepdims)
-
-
-def prod(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    return np.prod(x, axis, dtype=_sum_dtype(x), keepdims=keepdims)
-
-
-def cumsum(x: Any, axis: int = 0) -> Any:
-    return np.cumsum(x, axis, dtype=_sum_dtype(x))
-
-
-def cumprod(x: Any, axis: int = 0) -> Any:
-    return np.cumprod(x, axis, dtype=_sum_dtype(x))
-
-
-def mean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    return np.mean(x, axis, keepdims=keepdims)
-
-
-def var(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    return np.var(x, axis, keepdims=keepdims)
+    return np.minimum.reduce(x, axis, keepdims=keepdims)
 
 
 def any(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    return np.any(x, axis, keepdims=keepdims)
+    return np.logical_or.reduce(x, axis, keepdims=keepdims)
 
 
 def all(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    return np.all(x, axis, keepdims=keepdims)
+    return np.logical_and.reduce(x, axis, keepdims=keepdims)
+
+
+def _accumulators(dtype: Any) -> tuple[Any, Any]:
+    """The dtype of a sum, and the dtype in which it is added up."""
+    if dtype.kind == "b":
+        return _INT32, _INT32
+    narrow = dtype.itemsize == 2 and dtype.kind not in "iu"
+    return dtype, _FLOAT32 if narrow else dtype
+
+
+def sum(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    dtype = x.dtype
+    if dtype.itemsize > 2:
+        return np.add.reduce(x, axis, dtype, None, keepdims)
+    dtype, wide = _accumulators(dtype)
+    return np.add.reduce(x, axis, wide, None, keepdims).astype(dtype)
+
+
+def prod(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    dtype, wide = _accumulators(x.dtype)
+    return np.multiply.reduce(x, axis, wide, None, keepdims).astype(dtype, copy=False)
+
+
+def cumsum(x: Any, axis: int = 0) -> Any:
+    dtype, wide = _accumulators(x.dtype)
+    return np.add.accumulate(x, axis, wide).astype(dtype, copy=False)
+
+
+def cumprod(x: Any, axis: int = 0) -> Any:
+    dtype, wide = _accumulators(x.dtype)
+    return np.multiply.accumulate(x, axis, wide).astype(dtype, copy=False)
+
+
+def mean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    dtype, wide = _accumulators(x.dtype)
+    total = np.add.reduce(x, axis, wide, None, keepdims)
+    # Where there is nothing to add up, the quotient is nan.
+    return (total / (x.size // total.size if total.size else 1)).astype(dtype, copy=False)
+
+
+def var(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    dtype, wide = _accumulators(x.dtype)
+    x = x.astype(wide, copy=False)
+    return mean(np.square(x - mean(x, axis, True)), axis, keepdims).astype(dtype, copy=False)
 
 
 def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    top = np.max(x, axis, keepdims=True)
-    top = np.where(np.isfinite(top), top, 0).astype(x.dtype)
-    with np.errstate(divide="ignore"):
-        total = np.log(np.sum(np.exp(x - top), axis, keepdims=True)) + top
-    if keepdims:
-        return total
-    return np.squeeze(total, axis) if axis is not None else total.reshape(())
+    dtype, wide = _accumulators(x.dtype)
+    x = x.astype(wide, copy=False)
+    top = np.maximum.reduce(x, axis, keepdims=True, initial=-np.inf)
+    top = np.where(np.isfinite(top), top, wide.type(0))
+    total = np.log(np.add.reduce(np.exp(x - top), axis, keepdims=keepdims))
+    return (total + top.reshape(total.shape)).astype(dtype, copy=False)

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import builtins
+import math
 from typing import Any
 
 import numpy as np
 
 from kbridge import config
-from kbridge.errors import IndexRangeError
+from kbridge.errors import IndexRangeError, ShapeError
 from kbridge.symbolic.dtypes import to_numpy
 from kbridge.symbolic.host import host_ints
 
-reshape = np.reshape
-permute_dimensions = np.transpose
-expand_dims = np.expand_dims
-squeeze = np.squeeze
-repeat_elements = np.repeat
-tile = np.tile
 reverse = np.flip
-stack = np.stack
+tile = np.tile
 
 
 def shape(x: Any) -> Any:
@@ -30,36 +25,78 @@ def size(x: Any, name: str | None = None) -> Any:
     return host_ints(x.size)
 
 
+def reshape(x: Any, shape: Any) -> Any:
+    return x.reshape(shape)
+
+
+def permute_dimensions(x: Any, pattern: Any) -> Any:
+    return x.transpose(tuple(pattern))
+
+
 def concatenate(tensors: Any, axis: int = -1) -> Any:
     return np.concatenate(tensors, axis)
 
 
+def stack(x: Any, axis: int = 0) -> Any:
+    return np.stack(x, axis)
+
+
+def repeat_elements(x: Any, rep: int, axis: int) -> Any:
+    return x.repeat(rep, axis)
+
+
 def repeat(x: Any, n: int) -> Any:
-    return np.repeat(x[:, None], n, axis=1)
+    return x[:, None].repeat(n, 1)
 
 
 def flatten(x: Any) -> Any:
-    return np.reshape(x, -1)
+    return x.reshape(-1)
 
 
 def batch_flatten(x: Any) -> Any:
-    return np.reshape(x, (x.shape[0], int(np.prod(x.shape[1:]))))
+    return x.reshape(x.shape[0], math.prod(x.shape[1:]))
+
+
+def expand_dims(x: Any, axis: int = -1) -> Any:
+    sizes, rank = x.shape, x.ndim + 1
+    if not -rank <= axis < rank:
+        raise IndexError(axis)
+    axis %= rank
+    return x.reshape((*sizes[:axis], 1, *sizes[axis:]))
+
+
+def squeeze(x: Any, axis: int) -> Any:
+    if axis is None:  # which NumPy takes for all axes of size 1
+        raise TypeError(axis)
+    return x.squeeze(axis)
 
 
 def pad(x: Any, pairs: Any, value: float = 0.0) -> Any:
-    return np.pad(x, pairs, constant_values=value)
+    sizes = zip(x.shape, pairs, strict=True)
+    result = np.full([size + before + after for size, (before, after) in sizes], value, x.dtype)
+    sizes = zip(x.shape, pairs, strict=True)
+    result[tuple(builtins.slice(before, before + size) for size, (before, _) in sizes)] = x
+    return result
 
 
 def gather(reference: Any, indices: Any) -> Any:
-    indices = np.asarray(indices).astype(np.int64, copy=False)
+    if indices.dtype.kind not in "iu":
+        indices = indices.astype(np.int64)
+    if indices.size and np.minimum.reduce(indices, None) < 0:
+        raise _outside(reference, indices)
+    try:
+        return reference.take(indices, 0)
+    except IndexError:
+        raise _outside(reference, indices) from None
+
+
+def _outside(reference: Any, indices: Any) -> IndexRangeError:
     rows = reference.shape[0]
-    outside = (indices < 0) | (indices >= rows)
-    if outside.any():
-        raise IndexRangeError(
-            f"K.gather: the index {indices[outside].flat[0]} is outside the valid range [0, "
-            f"{rows}) of a reference of shape {reference.shape}."
-        )
-    return reference[indices]
+    wrong = indices[(indices < 0) | (indices >= rows)].flat[0]
+    return IndexRangeError(
+        f"K.gather: the index {wrong} is outside the valid range [0, {rows}) of a reference of "
+        f"shape {reference.shape}."
+    )
 
 
 def one_hot(indices: Any, num_classes: int) -> Any:
@@ -68,21 +105,26 @@ def one_hot(indices: Any, num_classes: int) -> Any:
 
 
 def slice(x: Any, start: Any, size: Any) -> Any:
-    start, size = np.atleast_1d(start).tolist(), np.atleast_1d(size).tolist()
-    return x[
-        tuple(
-            builtins.slice(begin, None if count == -1 else begin + count)
-            for begin, count in zip(start, size, strict=True)
-        )
-    ]
+    parts = list(zip(np.atleast_1d(start).tolist(), np.atleast_1d(size).tolist(), strict=True))
+    for axis, ((begin, count), whole) in enumerate(zip(parts, x.shape, strict=True)):
+        if begin < 0 or begin + builtins.max(count, 0) > whole:
+            raise ShapeError(
+                f"K.slice: the part from {begin} of size {count} reaches past axis {axis} of "
+                f"{x.shape}, which has {whole} elements."
+            )
+    return x[tuple(builtins.slice(b, None if n == -1 else b + n) for b, n in parts)]
 
 
 def getitem(x: Any, key: Any) -> Any:
-    return x[tuple(_plain(part) for part in key)]
+    return x[plain_key(key)]
+
+
+def plain_key(key: Any) -> tuple[Any, ...]:
+    """A subscript with sizes on the host as ints, which index as such and not as arrays."""
+    return tuple(_plain(part) for part in key)
 
 
 def _plain(part: Any) -> Any:
-    """Sizes on the host as ints, so that they do not turn a basic index into a fancy one."""
     if isinstance(part, builtins.slice):
         return builtins.slice(*(_plain(p) for p in (part.start, part.stop, part.step)))
     return int(part) if isinstance(part, np.ndarray) and part.ndim == 0 else part

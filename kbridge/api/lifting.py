@@ -13,15 +13,14 @@ from kbridge.symbolic.tensor import Tensor
 
 @graph_function
 def lift(K: Any, fn: Callable[..., Any], shape: Any = None, dtype: Any = None) -> Any:
-    """A function that records ``fn``, a function of the engine over native tensors.
+    """A K function made of ``fn``, a function of the engine over its native tensors.
 
-    The result takes tensors as positional arguments and passes keyword arguments on as they
-    are. With native tensors alone it calls ``fn`` at once. Shape and dtype of the result are
+    The result takes tensors as positional arguments, and passes keyword arguments on as they are.
+    It is recorded or runs now like any other operation. Shape and dtype of what it returns are
     found by the engine's abstract evaluation, or given: ``shape`` as a tuple or as a function of
-    the operands' shapes, ``dtype`` as a name. The engine differentiates through it; on NumPy,
-    whose gradients are the graph's own, it has none.
+    the operands' shapes, ``dtype`` as a name. The engine differentiates through it; on NumPy, where
+    the graph itself does that, it has no gradient. What is not callable raises ArgumentTypeError.
 
-    >>> import numpy as np
     >>> cube = K.lift(lambda x: x * x * x)
     >>> K.eval(cube(K.constant([1.0, 2.0]))).tolist()
     [1.0, 8.0]

@@ -1,0 +1,696 @@
+"""Wrong calls: each has its error's classes and text, the same on every engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kbridge import errors, loader
+from kbridge.conformance.records import fault
+
+E = errors
+
+
+# --- ranks, sizes, axes --------------------------------------------------------------------------
+
+fault(
+    "dot-sizes",
+    lambda K, t: K.dot(t(2, 3), t(2, 4)),
+    E.ShapeError,
+    ValueError,
+    text=r"^K\.dot: .*\(2, 3\).*\(2, 4\).*3 != 2",
+)
+fault(
+    "batch-dot-batch-axis",
+    lambda K, t: K.batch_dot(t(2, 2), t(2, 2), axes=0),
+    E.AxisError,
+    ValueError,
+    text=r"^K\.batch_dot: .*axis 0",
+)
+fault(
+    "batch-dot-sizes",
+    lambda K, t: K.batch_dot(t(7, 3), t(7, 4)),
+    E.ShapeError,
+    ValueError,
+    text=r"^K\.batch_dot: .*\(7, 3\).*\(7, 4\).*\(1, 1\).*3 != 4",
+)
+fault(
+    "batch-dot-batches",
+    lambda K, t: K.batch_dot(t(2, 3), t(4, 3), axes=1),
+    E.ShapeError,
+    text=r"^K\.batch_dot: .*batch.*2 != 4",
+)
+fault(
+    "batch-dot-rank",
+    lambda K, t: K.batch_dot(t(3), t(3)),
+    E.ShapeError,
+    text=r"^K\.batch_dot: .*batch axis",
+)
+fault(
+    "axis-out-of-range",
+    lambda K, t: K.sum(t(2, 3), axis=2),
+    E.AxisError,
+    IndexError,
+    ValueError,
+    text=r"^K\.sum: .*axis 2 .*rank 2.*x=.*\(2, 3\)",
+)
+fault(
+    "axis-given-twice",
+    lambda K, t: K.mean(t(2, 3), axis=(1, -1)),
+    E.AxisError,
+    text=r"^K\.mean: axis 1 is given twice",
+)
+fault(
+    "axis-no-integer",
+    lambda K, t: K.max(t(2, 3), axis=1.5),
+    E.ArgumentTypeError,
+    TypeError,
+    text=r"^K\.max: axis must be an integer, got 1\.5",
+)
+fault(
+    "axis-a-string",
+    lambda K, t: K.argmax(t(2, 3), axis="last"),
+    E.ArgumentTypeError,
+    TypeError,
+    text=r"^K\.argmax: axis must be an integer, got 'last'",
+)
+fault(
+    "axis-of-a-scalar",
+    lambda K, t: K.softmax(t()),
+    E.AxisError,
+    text=r"^K\.softmax: axis -1 .*rank 0",
+)
+fault(
+    "argmax-of-nothing",
+    lambda K, t: K.argmax(t(2, 0), axis=1),
+    E.ShapeError,
+    text=r"^K\.argmax: axis 1 of \(2, 0\) is empty",
+)
+fault(
+    "broadcast",
+    lambda K, t: K.maximum(t(2, 3), t(2)),
+    E.ShapeError,
+    ValueError,
+    text=r"^K\.maximum: cannot broadcast \(2, 3\) with \(2,\).*3 and 2",
+)
+fault(
+    "broadcast-operator",
+    lambda K, t: t(2, 3) + t(4, 3),
+    E.ShapeError,
+    ValueError,
+    text=r"^K\.add: cannot broadcast \(2, 3\) with \(4, 3\)",
+    ways="recorded",
+)
+fault(
+    "reshape-count",
+    lambda K, t: K.reshape(t(2, 3), (4, -1)),
+    E.ShapeError,
+    text=r"^K\.reshape: cannot reshape \(2, 3\)",
+)
+fault(
+    "reshape-two-open",
+    lambda K, t: K.reshape(t(2, 3), (-1, -1)),
+    E.ArgumentError,
+    text=r"^K\.reshape: only one size can be -1",
+)
+fault(
+    "permute-pattern",
+    lambda K, t: K.permute_dimensions(t(2, 3, 4), (0, 1)),
+    E.AxisError,
+    text=r"^K\.permute_dimensions: pattern \(0, 1\) has 2 axes",
+)
+fault(
+    "permute-twice",
+    lambda K, t: K.permute_dimensions(t(2, 3), (0, 0)),
+    E.AxisError,
+    text=r"^K\.permute_dimensions: axis 0 is given twice",
+)
+fault(
+    "squeeze-size",
+    lambda K, t: K.squeeze(t(2, 3), 1),
+    E.ShapeError,
+    text=r"^K\.squeeze: axis 1 of \(2, 3\) has size 3",
+)
+fault(
+    "expand-dims-axis",
+    lambda K, t: K.expand_dims(t(2, 3), 4),
+    E.AxisError,
+    text=r"^K\.expand_dims: axis 4",
+)
+fault(
+    "concatenate-sizes",
+    lambda K, t: K.concatenate([t(2, 3), t(3, 3)], axis=1),
+    E.ShapeError,
+    text=r"^K\.concatenate: .*axis 0 is 2 and 3",
+)
+fault(
+    "concatenate-ranks",
+    lambda K, t: K.concatenate([t(2, 3), t(3)]),
+    E.ShapeError,
+    text=r"^K\.concatenate: the ranks of \(2, 3\) and \(3,\)",
+)
+fault(
+    "concatenate-no-list",
+    lambda K, t: K.concatenate(t(2, 3)),
+    E.ArgumentTypeError,
+    TypeError,
+    text=r"^K\.concatenate: tensors must be a list",
+)
+fault(
+    "stack-shapes",
+    lambda K, t: K.stack([t(2, 3), t(2, 4)]),
+    E.ShapeError,
+    text=r"^K\.stack: .*axis 1 is 3 and 4",
+)
+fault(
+    "repeat-rank",
+    lambda K, t: K.repeat(t(2, 3, 4), 2),
+    E.ShapeError,
+    text=r"^K\.repeat: expected a matrix",
+)
+fault(
+    "slice-too-long",
+    lambda K, t: K.slice(t(3, 4), (0, 2), (2, 3)),
+    E.ShapeError,
+    text=r"^K\.slice: .*past axis 1 of \(3, 4\)",
+)
+fault(
+    "slice-entries",
+    lambda K, t: K.slice(t(3, 4), (0,), (2,)),
+    E.ArgumentError,
+    text=r"^K\.slice: .*entry for each of the 2 axes",
+)
+fault(
+    "padding-rank",
+    lambda K, t: K.spatial_2d_padding(t(2, 3)),
+    E.ShapeError,
+    text=r"rank 4.*\(2, 3\)",
+)
+fault(
+    "padding-form",
+    lambda K, t: K.spatial_2d_padding(t(1, 2, 2, 1), (1, 2, 3)),
+    E.ArgumentError,
+    text=r"padding \(1, 2, 3\) does not fit 2 spatial axes",
+)
+fault(
+    "index-beyond",
+    lambda K, t: t(2, 3)[2],
+    E.IndexRangeError,
+    IndexError,
+    text=r"^K\.getitem: index 2 is out of range for axis 0",
+    ways="recorded",
+)
+fault(
+    "too-many-indices",
+    lambda K, t: t(2, 3)[0, 0, 0],
+    E.AxisError,
+    IndexError,
+    text=r"^K\.getitem: 3 indices are too many",
+    ways="recorded",
+)
+fault(
+    "index-by-a-mask",
+    lambda K, t: t(2, 3)[t(2, 3) > 0.5],
+    E.KBridgeError,
+    text=r"^K\.getitem: .*K\.switch",
+    ways="recorded",
+)
+
+# --- values and forms of arguments ---------------------------------------------------------------
+
+fault(
+    "conv-rank",
+    lambda K, t: K.conv2d(t(4, 4, 1), t(2, 2, 1, 1)),
+    E.ShapeError,
+    text=r"^K\.conv2d: the input \(4, 4, 1\) has rank 3, expected 4",
+)
+fault(
+    "conv-kernel-rank",
+    lambda K, t: K.conv2d(t(1, 4, 4, 1), t(2, 1, 1)),
+    E.ShapeError,
+    text=r"^K\.conv2d: the kernel \(2, 1, 1\) has rank 3, expected 4",
+)
+fault(
+    "conv-channels",
+    lambda K, t: K.conv2d(t(1, 4, 4, 3), t(2, 2, 2, 1)),
+    E.ShapeError,
+    text=r"^K\.conv2d: there are 3 channels, but the kernel .* is for 2",
+)
+fault(
+    "conv-window",
+    lambda K, t: K.conv2d(t(1, 2, 2, 1), t(3, 3, 1, 1)),
+    E.ShapeError,
+    text=r"^K\.conv2d: a window of 3 does not fit",
+)
+fault(
+    "conv-padding",
+    lambda K, t: K.conv2d(t(1, 4, 4, 1), t(2, 2, 1, 1), padding="full"),
+    E.ArgumentError,
+    text=r'^K\.conv2d: padding must be "valid" or "same", got \'full\'',
+)
+fault(
+    "conv-data-format",
+    lambda K, t: K.conv2d(t(1, 4, 4, 1), t(2, 2, 1, 1), data_format="NHWC"),
+    E.KBridgeError,
+    ValueError,
+    text=r"^K\.conv2d: .*NHWC",
+)
+fault(
+    "conv-strides-and-dilation",
+    lambda K, t: K.conv2d(t(1, 5, 5, 1), t(2, 2, 1, 1), (2, 2), dilation_rate=(2, 2)),
+    E.ArgumentError,
+    text=r"^K\.conv2d: strides \(2, 2\) and dilation_rate \(2, 2\) cannot both be above 1",
+)
+fault(
+    "conv-strides-entries",
+    lambda K, t: K.conv2d(t(1, 5, 5, 1), t(2, 2, 1, 1), (1, 1, 1)),
+    E.ArgumentError,
+    text=r"^K\.conv2d: strides.* must be one integer or 2",
+)
+fault(
+    "conv-strides-zero",
+    lambda K, t: K.conv2d(t(1, 5, 5, 1), t(2, 2, 1, 1), 0),
+    E.ArgumentError,
+    text=r"^K\.conv2d: strides.* must be positive",
+)
+fault(
+    "pool-mode",
+    lambda K, t: K.pool2d(t(1, 4, 4, 1), (2, 2), pool_mode="sum"),
+    E.ArgumentError,
+    text=r'^K\.pool2d: pool_mode must be "max" or "avg", got \'sum\'',
+)
+fault(
+    "pool-window",
+    lambda K, t: K.pool2d(t(1, 2, 2, 1), (3, 3)),
+    E.ShapeError,
+    text=r"^K\.pool2d: a window of 3 does not fit",
+)
+fault(
+    "bias-size",
+    lambda K, t: K.bias_add(t(2, 3), t(4)),
+    E.ShapeError,
+    text=r"^K\.bias_add: the bias \(4,\) does not fit \(2, 3\): 4 != 3",
+)
+fault(
+    "bias-rank",
+    lambda K, t: K.bias_add(t(2, 4, 4, 3), t(4, 3)),
+    E.ShapeError,
+    text=r"^K\.bias_add: the bias \(4, 3\) has rank 2, expected 1 .*or 3",
+)
+fault(
+    "normalization-axis",
+    lambda K, t: K.batch_normalization(t(2, 3), t(3), t(3), None, None, axis=2),
+    E.AxisError,
+    text=r"^K\.batch_normalization: axis 2",
+)
+fault(
+    "cast-dtype",
+    lambda K, t: K.cast(t(2), "float8"),
+    E.DTypeError,
+    TypeError,
+    ValueError,
+    text=r"^K\.cast: 'float8' is not a dtype.*float32",
+)
+fault(
+    "dropout-level",
+    lambda K, t: K.dropout(t(2), 1.0),
+    E.ArgumentError,
+    text=r"^K\.dropout: level must be at least 0 and less than 1, got 1\.0",
+)
+fault(
+    "switch-condition-rank",
+    lambda K, t: K.switch(t(2, 3), t(2), t(2)),
+    E.ArgumentError,
+    text=r"^K\.switch: the condition has rank 2, more than the branches' rank 1",
+)
+fault(
+    "switch-branch-ranks",
+    lambda K, t: K.switch(K.placeholder(()), t(2, 3), t(2)),
+    E.ArgumentError,
+    text=r"one rank.*\(2, 3\).*\(2,\)",
+    ways="recorded",
+)
+fault(
+    "sparse-targets-rank",
+    lambda K, t: K.sparse_categorical_crossentropy(t(4, 3, 2, dtype="int32"), t(4, 3)),
+    E.ShapeError,
+    text=r"^K\.sparse_categorical_crossentropy: the targets' rank",
+)
+fault(
+    "crossentropy-axis",
+    lambda K, t: K.categorical_crossentropy(t(4, 3), t(4, 3), axis=2),
+    E.AxisError,
+    text=r"axis 2",
+)
+fault(
+    "gather-out-of-range",
+    lambda K, t: K.eval(K.gather(K.variable([1.0, 2.0]), K.constant([2], dtype="int32"))),
+    E.IndexRangeError,
+    IndexError,
+    ValueError,
+    text=r"^K\.gather: .*2.*\[0, 2\)",
+    ways="once",
+)
+fault(
+    "gather-native",
+    lambda K, t: K.gather(t(2, 3), t(value=[0, -1], dtype="int32")),
+    E.IndexRangeError,
+    text=r"^K\.gather: .*-1.*\[0, 2\)",
+    ways="native",
+)
+fault(
+    "no-tensor",
+    lambda K, t: K.square("text"),
+    E.ArgumentTypeError,
+    TypeError,
+    text=r"^K\.square: expected a tensor.*str",
+    ways="once",
+)
+fault(
+    "none-as-tensor",
+    lambda K, t: K.dot(t(2, 3), None),
+    E.ArgumentTypeError,
+    TypeError,
+    text=r"^K\.dot: .*None",
+)
+fault(
+    "list-of-tensors",
+    lambda K, t: K.sum([t(2), t(2)]),
+    E.ArgumentTypeError,
+    TypeError,
+    text=r"^K\.sum: .*K\.stack or K\.concatenate",
+    ways="recorded",
+)
+fault(
+    "unknown-dtype",
+    lambda K, t: K.variable(1.0, dtype="quux"),
+    E.DTypeError,
+    TypeError,
+    text=r"'quux' is not a dtype",
+    ways="once",
+)
+fault(
+    "size-none",
+    lambda K, t: K.zeros((None, 2)),
+    E.ArgumentError,
+    text=r"None.*K\.shape\(x\)",
+    ways="once",
+)
+fault(
+    "constant-shape",
+    lambda K, t: K.constant([1.0, 2.0, 3.0], shape=(2, 2)),
+    E.ShapeError,
+    text=r"cannot reshape \(3,\) to \(2, 2\)",
+    ways="once",
+)
+fault(
+    "placeholder-of-nothing",
+    lambda K, t: K.placeholder(),
+    E.ArgumentError,
+    ValueError,
+    text=r"^K\.placeholder: give shape=.* or ndim=",
+    ways="once",
+)
+fault(
+    "learning-phase-value",
+    lambda K, t: K.set_learning_phase(2),
+    E.ArgumentError,
+    ValueError,
+    text=r"^K\.set_learning_phase: expected 0 .* or 1 .*got 2",
+    ways="once",
+)
+fault(
+    "count-params-open",
+    lambda K, t: K.count_params(K.placeholder((None, 2))),
+    E.GraphError,
+    text=r"^K\.count_params: .*K\.size",
+    ways="once",
+)
+fault(
+    "is-keras-tensor-of-an-array",
+    lambda K, t: K.is_keras_tensor(np.ones(2)),
+    E.KBridgeError,
+    ValueError,
+    text=r"^K\.is_keras_tensor: .*ndarray",
+    ways="once",
+)
+fault(
+    "set-floatx",
+    lambda K, t: K.set_floatx("float8"),
+    E.ConfigError,
+    ValueError,
+    text=r"float8",
+    ways="once",
+)
+fault(
+    "set-epsilon",
+    lambda K, t: K.set_epsilon("xxx"),
+    E.ConfigError,
+    ValueError,
+    text=r"xxx",
+    ways="once",
+)
+fault(
+    "set-image-data-format",
+    lambda K, t: K.set_image_data_format("NHWC"),
+    E.KBridgeError,
+    ValueError,
+    text=r"NHWC",
+    ways="once",
+)
+
+# --- functions -----------------------------------------------------------------------------------
+
+
+def _placeholder(K: Any) -> Any:
+    return K.placeholder((None, 3), name="given")
+
+
+fault(
+    "not-fed",
+    lambda K, t: K.function([], [_placeholder(K) * 2.0]),
+    E.GraphError,
+    ValueError,
+    text=r"'given'.*inputs of K\.function",
+    ways="once",
+)
+fault(
+    "eval-of-a-placeholder",
+    lambda K, t: K.eval(_placeholder(K) * 2.0),
+    E.GraphError,
+    ValueError,
+    text=r"depends on placeholders.*K\.function",
+    ways="once",
+)
+fault(
+    "eager-scope-of-a-placeholder",
+    lambda K, t: K.eager(K.square)(_placeholder(K)),
+    E.GraphError,
+    text=r"^K\.square depends on a placeholder.*eager_scope",
+    ways="once",
+)
+
+
+def _fed_twice(K: Any, t: Any) -> Any:
+    x = _placeholder(K)
+    return K.function([x, x], [x * 2.0])
+
+
+fault(
+    "fed-twice",
+    _fed_twice,
+    E.FeedError,
+    ValueError,
+    text=r"^K\.function: .*'given'.*twice",
+    ways="once",
+)
+
+
+def _called(*values: Any, **options: Any) -> Any:
+    def call(K: Any, t: Any) -> Any:
+        x = _placeholder(K)
+        return K.function([x], [x * 2.0], name="double", **options)(*values)
+
+    return call
+
+
+fault(
+    "feed-shape",
+    _called([np.ones((2, 4))]),
+    E.FeedError,
+    ValueError,
+    text=r"^double: .*'given'.*\(2, 4\).*expected \(None, 3\)",
+    ways="once",
+)
+fault(
+    "feed-rank",
+    _called([np.ones(3)]),
+    E.FeedError,
+    text=r"^double: .*\(3,\).*expected \(None, 3\)",
+    ways="once",
+)
+fault(
+    "feed-none",
+    _called([None]),
+    E.FeedError,
+    text=r"^double: no value \(None\) is fed for .*'given'",
+    ways="once",
+)
+fault(
+    "feed-text",
+    _called([np.array([["a", "b", "c"]])]),
+    E.FeedError,
+    text=r"^double: .*'given'.* cannot become an array of float32",
+    ways="once",
+)
+fault(
+    "feed-ragged",
+    _called([[[1.0, 2.0, 3.0], [1.0]]]),
+    E.FeedError,
+    text=r"^double: .*'given'.* cannot become an array",
+    ways="once",
+)
+fault(
+    "too-many-feeds",
+    _called([np.ones((1, 3)), np.ones((1, 3))]),
+    E.FeedError,
+    text=r"^double: expected 1 values.*got 2",
+    ways="once",
+)
+fault(
+    "too-few-feeds",
+    _called([]),
+    E.FeedError,
+    text=r"^double: expected 1 values.*got 0",
+    ways="once",
+)
+fault(
+    "unknown-option",
+    _called([np.ones((1, 3))], run_metadata=1),
+    E.ArgumentError,
+    ValueError,
+    text=r"^K\.function: invalid argument 'run_metadata'",
+    ways="once",
+)
+fault(
+    "output-none",
+    lambda K, t: K.function([_placeholder(K)], [None]),
+    E.GraphError,
+    ValueError,
+    text=r"^K\.function: output 0 is None.*K\.gradients",
+    ways="once",
+)
+fault(
+    "input-no-tensor",
+    lambda K, t: K.function([np.ones(2)], []),
+    E.ArgumentTypeError,
+    TypeError,
+    text=r"^K\.function: input 0 must be a placeholder.*ndarray",
+    ways="once",
+)
+fault(
+    "update-no-variable",
+    lambda K, t: K.update(K.placeholder(()), 1.0),
+    E.ArgumentTypeError,
+    TypeError,
+    text=r"^K\.update: expected a variable.*K\.variable",
+    ways="once",
+)
+fault(
+    "update-no-pair",
+    lambda K, t: K.function([], [], updates=[K.variable(1.0)]),
+    E.ArgumentTypeError,
+    text=r"^K\.function: update 0 must be a \(variable, new value\) pair",
+    ways="once",
+)
+fault(
+    "update-shape",
+    lambda K, t: K.function([], [], updates=[(K.variable([1.0, 2.0]), K.constant([1.0]))]),
+    E.ShapeError,
+    text=r"\(2,\).*\(1,\).*update keeps the shape",
+    ways="once",
+)
+fault(
+    "update-none",
+    lambda K, t: K.function([], [], updates=[(K.variable(1.0), None)]),
+    E.GraphError,
+    text=r"new value of .* is None",
+    ways="once",
+)
+fault(
+    "set-value-shape",
+    lambda K, t: K.set_value(K.variable([1.0, 2.0]), [1.0]),
+    E.ShapeError,
+    text=r"^K\.set_value: .*\(2,\).*\(1,\)",
+    ways="once",
+)
+fault(
+    "set-value-no-variable",
+    lambda K, t: K.set_value(K.constant(1.0), 2.0),
+    E.ArgumentTypeError,
+    TypeError,
+    text=r"^K\.set_value: expected a variable",
+    ways="once",
+)
+fault(
+    "gradients-of-an-array",
+    lambda K, t: K.gradients(np.ones(1), [K.variable(1.0)]),
+    E.ArgumentTypeError,
+    TypeError,
+    text=r"^K\.gradients: loss must be symbolic",
+    ways="once",
+)
+
+
+# --- a symbolic tensor is no value ---------------------------------------------------------------
+
+
+def _as(use: Any) -> Any:
+    return lambda K, t: use(K.placeholder((2,)) * 1.0)
+
+
+for _name, _use, _hint in (
+    ("bool", bool, r"K\.switch"),
+    ("if", lambda t: 1 if t > 0 else 2, r"K\.switch"),
+    ("len", len, r"K\.int_shape"),
+    ("iter", list, r"K\.map_fn"),
+    ("in", lambda t: 1.0 in t, r"K\.any"),
+    ("index", lambda t: [1, 2][t], r"size"),
+    ("numpy", np.sum, r"^np\.sum .*K function"),
+    ("pickle", lambda t: __import__("pickle").dumps(t), r"pickled or copied"),
+):
+    fault(
+        f"symbolic-{_name}", _as(_use), E.SymbolicError, TypeError, text=_hint, ways="once"
+    )
+for _name, _use in (("array", np.asarray), ("float", float)):
+    fault(
+        f"symbolic-{_name}",
+        _as(_use),
+        E.GraphError,
+        ValueError,
+        text=r"depends on placeholders",
+        ways="once",
+    )
+
+
+# --- two backends --------------------------------------------------------------------------------
+
+
+def _mixed(K: Any, t: Any) -> Any:
+    other = loader.load_backend("numpy")
+    if K is other:  # the same contract, bound once more
+        from kbridge.binding import Backend
+
+        other = Backend("second", K.engine, K.native)
+    return K.maximum(K.placeholder((2,)), other.placeholder((2,)))
+
+
+fault(
+    "tensors-of-two-backends",
+    _mixed,
+    E.ArgumentError,
+    ValueError,
+    text=r"^K\.maximum: .*belongs to the backend .*K\.get_value",
+    ways="once",
+)

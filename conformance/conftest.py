@@ -1,0 +1,71 @@
+"""The option ``--backend``, and one test per backend and check."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+if importlib.util.find_spec("kbridge.conformance") is None:
+    # A checkout that is not installed: this folder is the package.
+    _here = Path(__file__).parent
+    _spec = importlib.util.spec_from_file_location(
+        "kbridge.conformance", _here / "__init__.py", submodule_search_locations=[str(_here)]
+    )
+    assert _spec is not None
+    assert _spec.loader is not None
+    sys.modules["kbridge.conformance"] = importlib.util.module_from_spec(_spec)
+    _spec.loader.exec_module(sys.modules["kbridge.conformance"])
+
+from kbridge import config, loader
+from kbridge.conformance import suite
+from kbridge.errors import BackendError
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--backend",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a backend to check: a name or a dotted path; may be given several times (numpy)",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "xdist_group(name): run in one worker of pytest-xdist")
+
+
+def backends(config: pytest.Config) -> list[str]:
+    return list(dict.fromkeys(config.getoption("--backend"))) or ["numpy"]
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    for name in backends(session.config):
+        try:
+            loader.load_backend(name)
+        except BackendError as error:
+            raise pytest.UsageError(str(error)) from error
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    names = backends(metafunc.config)
+    for fixture, items in suite.ITEMS.items():
+        if fixture in metafunc.fixturenames:
+            params = [p for name in names for p in items(name, len(names) > 1)]
+            metafunc.parametrize(fixture, params)
+
+
+@pytest.fixture(autouse=True)
+def fresh_settings() -> Iterator[None]:
+    """Each test starts with Keras's own settings, whatever file or test came before."""
+    suite.reset()
+    yield
+    suite.reset()
+
+
+__all__ = ["config", "Any"]

@@ -1,0 +1,125 @@
+"""Every test of the suite as pytest parameters: checks of operations, programs, wrong calls."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from kbridge import config, loader
+from kbridge.conformance import cases, checks  # noqa: F401  # importing cases declares them
+from kbridge.conformance.expected_failures import EXPECTED
+from kbridge.conformance.lab import Lab, lab
+from kbridge.conformance.records import FAULTS, PROGRAMS, RECORDS, Case, Fault, Program, Record
+
+
+class Check(NamedTuple):
+    """One check of one case of an operation."""
+
+    backend: str
+    record: Record
+    case: Case
+    function: Callable[[Lab, Record, Case], float]
+
+
+class Run(NamedTuple):
+    """One program."""
+
+    backend: str
+    name: str
+    program: Program
+
+
+class Refusal(NamedTuple):
+    """One wrong call, on native tensors, on placeholders, or as it stands."""
+
+    backend: str
+    name: str
+    fault: Fault
+    way: str
+
+
+def _param(item: Any, key: tuple[str, ...], group: str, several: bool) -> Any:
+    """A pytest parameter: its id, its worker, and whether it is expected to fail."""
+    backend = item.backend
+    marks = [pytest.mark.xdist_group(f"{backend}-{group}")]
+    expected = EXPECTED.get((backend, *key))
+    if expected is not None:
+        raises, reason = expected
+        marks.append(pytest.mark.xfail(raises=raises, reason=reason, strict=True))
+    name = "-".join(key)
+    return pytest.param(item, id=f"{backend}:{name}" if several else name, marks=marks)
+
+
+def check_items(backend: str, several: bool) -> Iterator[Any]:
+    """The checks of all operations."""
+    for key, record, each, function in all_checks():
+        yield _param(Check(backend, record, each, function), key, record.name, several)
+
+
+def all_checks() -> Iterator[tuple[tuple[str, str, str], Record, Case, Any]]:
+    """(operation, case, check) with the record, the case and the check's function."""
+    for record in RECORDS.values():
+        for case_id, check, function in checks.derive(record):
+            yield (record.name, case_id, check), record, record.cases[case_id], function
+
+
+def run_items(backend: str, several: bool) -> Iterator[Any]:
+    """The programs."""
+    for name, program in PROGRAMS.items():
+        yield _param(Run(backend, name, program), (name,), "programs", several)
+
+
+def refusal_items(backend: str, several: bool) -> Iterator[Any]:
+    """The wrong calls."""
+    for name, fault in FAULTS.items():
+        ways = [w for w in fault.ways if w != "native" or lab(backend).has_natives]
+        for way in ways:
+            yield _param(Refusal(backend, name, fault, way), (name, way), "faults", several)
+
+
+def lab_items(backend: str, several: bool) -> Iterator[Any]:
+    """The backends themselves."""
+    yield pytest.param(lab(backend), id=backend)
+
+
+#: The fixture that a test asks for, and what gives its parameters.
+ITEMS: dict[str, Callable[[str, bool], Iterator[Any]]] = {
+    "check": check_items,
+    "run": run_items,
+    "refusal": refusal_items,
+    "backend": lab_items,
+}
+
+
+def keys() -> set[tuple[str, ...]]:
+    """Every key that an expected failure may have, after the backend's name."""
+    refusals = {(name, way) for name, fault in FAULTS.items() for way in fault.ways}
+    return {key for key, *_ in all_checks()} | {(name,) for name in PROGRAMS} | refusals
+
+
+def built_in(backend: str) -> bool:
+    """Whether the backend is one of kbridge's own, which may lack nothing."""
+    return backend in loader.BUILTIN
+
+
+def reset() -> None:
+    """Keras's own settings, and a known state of NumPy's random numbers."""
+    config.set_floatx("float32")
+    config.set_epsilon(1e-7)
+    config.set_image_data_format("channels_last")
+    np.random.seed(20)
+
+
+@contextlib.contextmanager
+def fresh_session(K: Any) -> Iterator[None]:
+    """Counters of names, and the learning phase, as at the start; before and after."""
+    clear = getattr(K, "clear_session", lambda: None)
+    clear()
+    try:
+        yield
+    finally:
+        clear()

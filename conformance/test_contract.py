@@ -1,0 +1,97 @@
+"""Names and signatures, before any number; and that the suite itself is complete."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+
+import pytest
+
+from kbridge.api.declare import OPERATIONS
+from kbridge.conformance import suite
+from kbridge.conformance.contract import ADDED, NAMES, NOT_BUILT, OLD_NAMES
+from kbridge.conformance.expected_failures import EXPECTED
+from kbridge.conformance.lab import Lab
+from kbridge.conformance.records import PROGRAMS, RECORDS
+
+BUILT = {n: s for n, s in {**NAMES, **ADDED}.items() if n not in NOT_BUILT}
+#: What the graph writes for itself: the gradients of the other operations test it.
+INTERNAL = {"item"} | {name for name, op in OPERATIONS.items() if op.topic == "adjoint"}
+
+
+@pytest.mark.parametrize("name", BUILT)
+def test_signature(name: str, backend: Lab) -> None:
+    """The function is there, with the contract's parameters first, and has a docstring."""
+    if not backend.has(name) and not suite.built_in(backend.name):
+        pytest.skip(f"missing: {name}")
+    function = getattr(backend.K, name)
+    wanted = inspect.signature(eval(f"lambda {BUILT[name][1:-1]}: None"))
+    found = inspect.signature(function)
+    expected = [(p.name, p.default, p.kind) for p in wanted.parameters.values()]
+    got = [(p.name, p.default, p.kind) for p in found.parameters.values()]
+    assert got[: len(expected)] == expected, f"K.{name}{found}, should be {name}{wanted}"
+    for more in list(found.parameters.values())[len(expected) :]:
+        optional = more.default is not more.empty or more.kind is more.VAR_KEYWORD
+        assert optional, f"K.{name}: the further parameter {more} must have a default"
+    assert inspect.getdoc(function), f"K.{name} has no docstring"
+    _equals_declaration(name, found)
+
+
+def _equals_declaration(name: str, found: inspect.Signature) -> None:
+    op = OPERATIONS[name]
+    defaults = [p.default for p in found.parameters.values() if p.default is not p.empty]
+    if op.plain is None:
+        assert [str(p).partition("=")[0] for p in found.parameters.values()] == list(op.parameters)
+        assert tuple(defaults) == tuple(op.defaults)
+
+
+@pytest.mark.parametrize("name", NOT_BUILT)
+def test_not_built(name: str) -> None:
+    """What is listed as not built yet is in the contract and really is not there."""
+    assert name in NAMES or name in ADDED or name in OLD_NAMES
+    assert name not in OPERATIONS, f"{name} is declared now: take it off NOT_BUILT"
+
+
+def test_no_name_beside_the_contract() -> None:
+    public = {name for name, op in OPERATIONS.items() if op.public}
+    assert public <= {*NAMES, *ADDED, *OLD_NAMES}
+
+
+def test_an_unknown_name_is_an_attribute_error(backend: Lab) -> None:
+    assert not hasattr(backend.K, "no_such_function")
+    with pytest.raises(AttributeError, match="no_such_function"):
+        backend.K.no_such_function  # noqa: B018
+
+
+# --- the suite itself ------------------------------------------------------------------------
+
+
+def _covered_by_programs() -> Iterator[str]:
+    for program in PROGRAMS.values():
+        yield from program.covers
+
+
+def test_every_operation_has_cases() -> None:
+    """Five cases for each operation with tensor operands; a program for every other function."""
+    covered = set(_covered_by_programs())
+    few = {n: len(r.cases) for n, r in RECORDS.items() if len(r.cases) < 5 and n not in covered}
+    assert not few, f"too few cases: {few}"
+    without = set(OPERATIONS) - set(RECORDS) - covered - INTERNAL
+    assert not without, f"operations without a case: {sorted(without)}"
+
+
+def test_cases_are_of_declared_operations() -> None:
+    assert set(RECORDS) <= set(OPERATIONS)
+    assert set(_covered_by_programs()) <= set(OPERATIONS)
+
+
+def test_every_record_has_an_oracle() -> None:
+    without = [n for n, r in RECORDS.items() if not callable(r.oracle)]
+    assert not without, f"records without an oracle: {without}"
+
+
+def test_no_expected_failure_is_stale() -> None:
+    """Entries of checks that exist fail by themselves once they pass; these name none at all."""
+    known = suite.keys()
+    stale = [key for key in EXPECTED if key[1:] not in known]
+    assert not stale, f"no such check: {stale}"

@@ -1,0 +1,241 @@
+"""JAX as an engine: plans are compiled by ``jax.jit``, ``jax.vjp`` differentiates.
+
+Three things are JAX's own. 64-bit dtypes exist only in its 64-bit mode, which is entered for
+the plans and calls that hold one, never for the user's program. Inside a trace of the user's
+(jit, grad, vmap) a variable is read as a constant, and nothing made here may become a tracer
+that outlives it. Faults in data travel out of compiled code as an output (``checks.py``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from kbridge.api.declare import Operation
+from kbridge.backends.engine import Engine, Shape
+from kbridge.backends.jax import checks
+from kbridge.backends.jax.staging import (
+    Tracer,
+    enable_x64,
+    entry,
+    strong,
+    trace_state_clean,
+)
+from kbridge.errors import FeedError, GraphError, UnsupportedError
+from kbridge.symbolic import dtypes
+
+_WORD = 0xFFFFFFFF
+
+
+def _alike(tensors: Any, kind: Any) -> bool:
+    """Whether a list holds arrays of exactly one class; their dtypes meet by JAX's own table."""
+    if tensors.__class__ not in (list, tuple) or not tensors:
+        return False
+    for tensor in tensors:  # noqa: SIM110  # a generator costs more
+        if tensor.__class__ is not kind:
+            return False
+    return True
+
+
+def _concrete() -> contextlib.AbstractContextManager[Any]:
+    """What is computed inside has a value, also while JAX traces a function of the user's."""
+    return _OUTSIDE if trace_state_clean() else jax.ensure_compile_time_eval()
+
+
+def _mode(wide: bool) -> contextlib.AbstractContextManager[Any]:
+    """JAX's 64-bit mode, or the user's own."""
+    return enable_x64(True) if wide else _OUTSIDE
+
+
+_OUTSIDE = contextlib.nullcontext()
+
+
+def _traced(plan: Any, given: Sequence[Any], kept: Sequence[Any]) -> tuple[Any, list[Any]]:
+    """The plan as a function for ``jax.jit``, and how to word the faults that it returns."""
+    where = {variable: i for i, variable in enumerate([*given, *kept])}
+    order = [where[variable] for variable in plan.variables]
+    words: list[Any] = []
+
+    def run(feeds: Any, given: Any, kept: Any, keys: Any) -> Any:
+        storages = [*given, *kept]
+        inputs = {id(value) for value in (*feeds, *storages)}
+        variables = [storages[i] for i in order]
+        positions = [keys[i] for i in range(len(plan.draws))]
+        results, notes = checks.collected(plan.run, feeds, variables, positions)
+        words[:] = notes.words
+        # An input that is also a result gets memory of its own: what JAX is fed or given may be
+        # the caller's.
+        results = [jnp.array(r, copy=True) if id(r) in inputs else r for r in results]
+        return results, notes.vectors
+
+    return run, words
+
+
+def _differentiate(part: Any, sources: Any, captured: Any, keys: Any) -> tuple[Any, Any, Any]:
+    """The loss of a part of a plan, its other results, and the gradients of the loss's sum."""
+    words: list[Any] = []
+
+    def function(*sources: Any) -> Any:
+        (loss, *others), notes = checks.collected(part, (*sources, *captured), (), keys)
+        words[:] = notes.words
+        return loss, (others, notes.vectors)
+
+    loss, pull, (others, vectors) = jax.vjp(function, *sources, has_aux=True)
+    checks.note(words, vectors)
+    return loss, others, pull(jnp.ones(loss.shape, loss.dtype))
+
+
+class JaxEngine(Engine):
+    """Arrays are immutable, so that they may be shared between variables, plans and users."""
+
+    name = "jax"
+    title = "JAX"
+    tensor_class = type(jnp.zeros(()))
+    autodiff = "functional"
+    guard_names: Mapping[str, Any] = MappingProxyType({"alike": _alike})
+    declines = True
+    #: donate: give JAX the old buffers of the variables that a function updates. They are lost
+    #: where such a call fails, or another one reads them at the same time.
+    options: Mapping[str, Any] = MappingProxyType({"donate": False})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.plan_names["differentiate"] = _differentiate
+
+    # --- values ---------------------------------------------------------------------------------
+
+    def is_native(self, value: Any) -> bool:
+        return isinstance(value, jax.Array)
+
+    def from_numpy(self, array: Any, dtype: str) -> Any:
+        with _concrete(), _mode(dtypes.is_64bit(dtype)):
+            # A copy is asked for, as JAX may otherwise use NumPy's memory.
+            return jnp.array(np.asarray(array), dtypes.to_numpy(dtype), copy=True)
+
+    def to_numpy(self, native: Any) -> Any:
+        try:
+            return np.array(native)
+        except jax.errors.TracerArrayConversionError as error:
+            raise GraphError(
+                f"{native!r:.80} has no value yet: JAX is tracing (jax.jit, grad or vmap). Ask "
+                f"for values outside the traced function, or return the tensor from it."
+            ) from error
+
+    def constant(self, value: Any, dtype: str) -> Any:
+        if isinstance(value, np.ndarray):
+            return self.from_numpy(value, dtype)
+        return strong(value)
+
+    def taken(self, native: Any) -> Any:
+        return strong(native)
+
+    def cast(self, native: Any, dtype: str) -> Any:
+        with _mode(dtypes.is_64bit(dtype) or dtypes.is_64bit(self.dtype(native))):
+            return jax.lax.convert_element_type(native, dtypes.to_numpy(dtype))
+
+    # --- functions ------------------------------------------------------------------------------
+
+    def feed(self, value: Any, tensor: Any, name: str) -> Any:
+        if isinstance(value, Tracer):
+            raise FeedError(
+                f"{name}: the value fed for {tensor!r} is a JAX tracer. K.function compiles by "
+                f"itself and takes values; inside jax.jit, grad or vmap call the K functions on "
+                f"the tracer instead."
+            )
+        fed = super().feed(value, tensor, name)
+        return fed if isinstance(fed, np.ndarray) else strong(fed)
+
+    def from_feed(self, array: Any, dtype: str) -> Any:
+        return array  # jax.jit takes NumPy arrays faster than they become JAX's
+
+    def compile(
+        self,
+        plan: Any,
+        feeds: Sequence[Any],
+        count: int,
+        targets: Sequence[tuple[Any, bool]],
+        options: dict[str, Any],
+    ) -> Callable[[list[Any]], list[Any]]:
+        updated = {variable for variable, _ in targets} if options["donate"] else set()
+        kept = [v for v in plan.variables if v not in updated]
+        given = [v for v in plan.variables if v in updated]
+        run, words = _traced(plan, given, kept)
+        run = jax.jit(run, donate_argnums=1 if given else ())
+        draws, wide = plan.draws, plan.wide
+
+        def program(natives: list[Any]) -> list[Any]:
+            keys = ()
+            if draws:
+                keys = np.array([next(draw.stream) & _WORD for draw in draws], np.uint32)
+            with _concrete(), _mode(wide):
+                results, vectors = run(
+                    natives, [v.storage for v in given], [v.storage for v in kept], keys
+                )
+                if vectors:
+                    checks.read(words, vectors)
+            for (variable, _), value in zip(targets, results[count:], strict=True):
+                variable.storage = value
+            return results[:count]
+
+        return program
+
+    def run_now(self, plan: Any, variables: list[Any], keys: list[int]) -> list[Any]:
+        with _concrete(), _mode(plan.wide):
+            results, notes = checks.collected(plan.run, (), variables, keys)
+            checks.read(*notes)
+        return results
+
+    def run_wide(self, function: Callable[..., Any], args: Sequence[Any]) -> Any:
+        with enable_x64(True):
+            return function(*args)
+
+    def abstract(
+        self, function: Callable[..., Any], specs: Sequence[tuple[Shape, str]]
+    ) -> tuple[Shape, str]:
+        def result(size: int) -> Any:
+            operands = [
+                jax.ShapeDtypeStruct(
+                    tuple(size if n is None else n for n in shape), dtypes.to_numpy(dtype)
+                )
+                for shape, dtype in specs
+            ]
+            with _mode(any(dtypes.is_64bit(dtype) for _, dtype in specs)):
+                return jax.eval_shape(function, *operands)
+
+        first, second = result(2), result(3)
+        sizes = zip(first.shape, second.shape, strict=True)
+        return tuple(a if a == b else None for a, b in sizes), self.dtype(first)
+
+    # --- random ---------------------------------------------------------------------------------
+
+    def draw_key(self, seed: int, position: Any) -> Any:
+        key = jax.random.key(seed & 0x7FFFFFFF)
+        if seed != seed & 0x7FFFFFFF:
+            key = jax.random.fold_in(key, np.uint32(seed >> 31 & _WORD))
+        return jax.random.fold_in(key, position)
+
+    def check_draw(self) -> None:
+        if not trace_state_clean():
+            raise UnsupportedError(
+                "random numbers without a JAX key, inside a trace of JAX's (jax.jit, grad or "
+                "vmap): they would be drawn once and then be the same at every call. Pass a key: "
+                "K.random_normal(shape, seed=key), K.dropout(x, 0.5, seed=key), with key from "
+                "jax.random.key and jax.random.split."
+            )
+
+    # --- dispatch -------------------------------------------------------------------------------
+
+    def entry(self, op: Operation, native: Callable[..., Any]) -> Callable[..., Any]:
+        # What takes more than operands is guarded where it is written.
+        if op.listed or len(op.operand_indices) < len(op.parameters):
+            return native
+        return entry(native, op.floating)
+
+    def float_guard(self, name: str) -> str:
+        return "True"  # what is entered looks at dtypes itself

@@ -1,0 +1,130 @@
+"""Element by element on TensorFlow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from kbridge.backends.tensorflow.linalg import product
+from kbridge.backends.tensorflow.support import is_native, like, recorded, through, truth
+
+# Of bools TensorFlow computes next to nothing, of unsigned integers not everything.
+_BOOL = {"bool": "int8"}
+_UNSIGNED = {"uint8": "int16", "uint16": "int32", "uint32": "int64", "uint64": "int64"}
+
+add = through(tf.add, **_BOOL)
+subtract = through(tf.subtract, **_BOOL)
+multiply = through(tf.multiply, **_BOOL)
+divide = through(tf.realdiv)
+floor_divide = through(tf.math.floordiv, **_BOOL)
+mod = through(tf.math.floormod, **_BOOL)
+negative = through(tf.negative, **_BOOL, **_UNSIGNED)
+square = through(tf.square, **_BOOL)
+abs = through(tf.abs, **_BOOL, **_UNSIGNED)
+exp = tf.exp
+log = tf.math.log
+sin = tf.sin
+cos = tf.cos
+round = through(tf.round, **_BOOL)
+sign = through(tf.sign, **_BOOL, **_UNSIGNED)
+equal = through(tf.equal)
+not_equal = through(tf.not_equal)
+greater = through(tf.greater, **_BOOL)
+greater_equal = through(tf.greater_equal, **_BOOL)
+less = through(tf.less, **_BOOL)
+less_equal = through(tf.less_equal, **_BOOL)
+stop_gradient = tf.stop_gradient
+
+
+def logical_and(x: Any, y: Any) -> Any:
+    return tf.logical_and(truth(x), truth(y))
+
+
+def logical_or(x: Any, y: Any) -> Any:
+    return tf.logical_or(truth(x), truth(y))
+
+
+def logical_xor(x: Any, y: Any) -> Any:
+    return tf.math.logical_xor(truth(x), truth(y))
+
+
+def logical_not(x: Any) -> Any:
+    return tf.logical_not(truth(x))
+
+
+def _halved_at_ties(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """``function`` with the gradient split at ties, where TensorFlow gives ``x`` all of it."""
+    plain = through(function, **_BOOL)
+
+    def run(x: Any, y: Any) -> Any:
+        if not recorded(x, y):
+            return plain(x, y)
+        first, second = plain(x, y), plain(y, x)
+        return 0.5 * first + 0.5 * second if first.dtype.is_floating else first
+
+    return run
+
+
+maximum = _halved_at_ties(tf.maximum)
+minimum = _halved_at_ties(tf.minimum)
+
+
+def clip(x: Any, min_value: Any, max_value: Any) -> Any:
+    if not is_native(x):
+        bound = max_value if min_value is None else min_value
+        x = like(x, bound)
+    # The upper bound first: where the bounds cross, the lower one wins.
+    below = x if max_value is None else _lower(x, max_value)
+    return below if min_value is None else _higher(below, min_value)
+
+
+_lower = through(tf.minimum, **_BOOL)
+_higher = through(tf.maximum, **_BOOL)
+
+
+def sqrt(x: Any) -> Any:
+    return tf.sqrt(tf.maximum(x, 0.0))
+
+
+_power = through(tf.pow, **_BOOL, **_UNSIGNED)
+
+
+def pow(x: Any, a: Any) -> Any:
+    if not recorded(x, a):
+        return _power(x, a)
+    if not is_native(a):
+        return _power(x, a) if a else tf.ones_like(x)
+    if not a.dtype.is_floating:
+        return _power(x, a)
+    # 0 to the power 0: its gradient with respect to x is 0, which TensorFlow finds as 0 * inf.
+    x = like(x, a)
+    return tf.pow(tf.where(tf.logical_and(x == 0.0, a == 0.0), tf.ones_like(x), x), a)
+
+
+def where(condition: Any, x: Any, y: Any) -> Any:
+    x = like(x, y)
+    return tf.where(truth(condition), x, like(y, x))
+
+
+def choose(condition: Any, x: Any, y: Any) -> Any:
+    x = like(x, y)
+    return tf.cond(truth(condition), lambda: x, lambda: like(y, x))
+
+
+def matmul(x: Any, y: Any) -> Any:
+    row, column = len(x.shape) == 1, len(y.shape) == 1
+    left = tf.expand_dims(x, 0) if row else x
+    right = tf.expand_dims(y, 1) if column else y
+    ends = [axis for axis, added in ((-2, row), (-1, column)) if added]
+    result = product(left, right)
+    return tf.squeeze(result, ends) if ends else result
+
+
+def cast(x: Any, dtype: Any) -> Any:
+    return tf.cast(x, dtype)
+
+
+def identity(x: Any, name: str | None = None) -> Any:
+    return tf.identity(x)

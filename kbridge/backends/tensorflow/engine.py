@@ -1,0 +1,229 @@
+"""TensorFlow as an engine: one tf.function per plan, variables in ``tf.Variable``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from kbridge.backends.engine import Engine
+from kbridge.backends.tensorflow import support
+from kbridge.backends.tensorflow.failures import cleared
+from kbridge.errors import ShapeError, SymbolicError
+from kbridge.symbolic import dtypes
+from kbridge.symbolic.host import HostInts
+
+
+class TensorFlowEngine(Engine):
+    """What is built inside a user's tf.function is part of it, and sees variables as they are then.
+
+    Constants and variables are made outside of it, so that they outlive it.
+    """
+
+    name = "tensorflow"
+    title = "TensorFlow"
+    tensor_class = support.EAGER
+    autodiff = "tape"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.plan_names.update(
+            from_host=self.from_host,
+            tracing=lambda on: False,
+            track=lambda tensor: tensor,
+            differentiate=_differentiate,
+        )
+
+    # --- values -----------------------------------------------------------------------------------
+
+    is_native = staticmethod(support.is_native)
+
+    def taken(self, native: Any) -> Any:
+        return native if isinstance(native, tf.Tensor) else tf.convert_to_tensor(native)
+
+    def shape(self, native: Any) -> tuple[int | None, ...]:
+        try:
+            return tuple(native.shape)
+        except ValueError as error:
+            raise ShapeError(
+                f"{native!r:.80} has no known rank; give it one with tensor.set_shape([None, ...])"
+            ) from error
+
+    def from_numpy(self, array: Any, dtype: str) -> Any:
+        with _outside():
+            return tf.constant(array, dtype)
+
+    def to_numpy(self, native: Any) -> Any:
+        if isinstance(native, np.ndarray):
+            return np.array(native)  # sizes on the host
+        try:
+            return native.numpy()
+        except (AttributeError, NotImplementedError) as error:
+            raise SymbolicError(
+                "inside a tf.function there are no values, so K.eval, K.get_value and the results "
+                "of K.function cannot be had there. Use the K functions on tensors themselves, or "
+                "compute the value before."
+            ) from error
+
+    def constant(self, value: Any, dtype: str) -> Any:
+        if isinstance(value, np.ndarray):
+            return self.from_numpy(value, dtype)
+        # A variable stays one, so that its later values are seen; one of Keras 3 holds TensorFlow's.
+        return value if isinstance(value, (tf.Tensor, tf.Variable)) else value.value
+
+    def from_host(self, value: Any, dtype: str) -> Any:
+        if isinstance(value, tf.Tensor):
+            return tf.cast(value, dtype)
+        return tf.constant(np.asarray(value), dtype)
+
+    def cast(self, native: Any, dtype: str) -> Any:
+        return tf.cast(native, dtype)
+
+    # --- variables --------------------------------------------------------------------------------
+
+    def storage(self, array: Any, dtype: str, name: str) -> Any:
+        with tf.init_scope():
+            return tf.Variable(array, dtype=dtype, shape=array.shape)
+
+    def read(self, storage: Any) -> Any:
+        return storage.read_value()
+
+    def set_value(self, variable: Any, array: Any) -> None:
+        with _outside():
+            variable.storage.assign(tf.constant(array, variable.dtype))
+
+    # --- functions --------------------------------------------------------------------------------
+
+    def compile(
+        self,
+        plan: Any,
+        feeds: Sequence[Any],
+        count: int,
+        targets: Sequence[tuple[Any, bool]],
+        options: dict[str, Any],
+    ) -> Callable[[list[Any]], list[Any]]:
+        return Compiled(plan, feeds, count, [variable for variable, _ in targets])
+
+    def run_now(self, plan: Any, variables: list[Any], keys: list[int]) -> list[Any]:
+        def run(*values: Any) -> list[Any]:
+            return [_tensor(result) for result in plan.run((), values, keys)]
+
+        # In a graph alone TensorFlow differentiates with respect to any tensor, at any order.
+        compiled = tf.function(run, autograph=False) if plan.differentiates else run
+        with cleared():
+            return compiled(*variables)
+
+    @contextmanager
+    def no_gradients(self) -> Iterator[None]:
+        if tf.executing_eagerly():
+            with tf.init_scope():  # which pauses a GradientTape
+                yield
+        else:
+            yield
+
+    def host_primitive(self, name: str, backend: Any) -> Callable[..., Any]:
+        on_host, native = backend.host_function(name), backend.native[name]
+
+        def sized(*args: Any) -> Any:
+            if any(isinstance(a, tf.Tensor) for a in tf.nest.flatten(args)):
+                return native(*(_dynamic(a) for a in args))
+            return on_host(*args)
+
+        return sized
+
+    # --- random -----------------------------------------------------------------------------------
+
+    def draw_key(self, seed: int, position: Any) -> Any:
+        within = (int(seed) + 2**63) % 2**64 - 2**63
+        return tf.stack([tf.constant(within, tf.int64), tf.cast(position, tf.int64)])
+
+    def in_graph(self) -> bool:
+        return not tf.executing_eagerly()
+
+    def graph_position(self, seed: int) -> Any:
+        return tf.random.uniform((), maxval=2**63 - 1, dtype=tf.int64, seed=seed)
+
+    # --- dispatch ---------------------------------------------------------------------------------
+
+    def float_guard(self, name: str) -> str:
+        return "True"  # TensorFlow itself refuses a number that would change the dtype
+
+    def as_tf(self, native: Any, dtype: Any) -> Any:
+        return tf.convert_to_tensor(native, dtype)
+
+
+class Compiled:
+    """A plan as one graph: reads the variables, computes all, then gives variables their values."""
+
+    def __init__(self, plan: Any, feeds: Sequence[Any], count: int, targets: Sequence[Any]) -> None:
+        self.plan = plan
+        self.count = count
+        self.targets = targets
+        self.given = len(feeds)
+        signature = [tf.TensorSpec(feed.shape, feed.dtype) for feed in feeds]
+        if plan.draws:
+            signature.append(tf.TensorSpec((len(plan.draws),), tf.int64))
+        with tf.init_scope(), cleared():
+            self.function = tf.function(self.body, input_signature=signature, autograph=False)
+            concrete = self.function.get_concrete_function()
+            self.captured = concrete.captured_inputs
+            self.concrete = concrete.inference_fn
+
+    def body(self, *args: Any) -> list[Any]:
+        """The graph; it is built once."""
+        keys = tf.unstack(args[self.given]) if self.plan.draws else ()
+        values = [variable.storage.read_value() for variable in self.plan.variables]
+        with nullcontext() if self.plan.differentiates else support.undifferentiated():
+            results = self.plan.run(args[: self.given], values, keys)
+        results = [_tensor(result) for result in results]
+        outputs, updates = results[: self.count], results[self.count :]
+        updates = [
+            tf.ensure_shape(value, variable.shape)
+            for value, variable in zip(updates, self.targets, strict=True)
+        ]
+        with tf.control_dependencies([*outputs, *updates]):
+            for variable, value in zip(self.targets, updates, strict=True):
+                variable.storage.assign(value, read_value=False)
+        return outputs
+
+    def __call__(self, natives: list[Any]) -> list[Any]:
+        draws = self.plan.draws
+        if draws:
+            keys = tf.constant([next(draw.stream) for draw in draws], tf.int64)
+            natives = [*natives, keys]
+        with cleared():
+            # The function itself: what tf.function adds to check its arguments costs as much
+            # as some ten operations.
+            return list(self.concrete.call_flat(*natives, *self.captured) or ())
+
+
+def _outside() -> Any:
+    """The scope in which eager values can be made: outside any graph that is being built."""
+    return nullcontext() if tf.executing_eagerly() else tf.init_scope()
+
+
+def _tensor(value: Any) -> Any:
+    return value if isinstance(value, tf.Tensor) else tf.convert_to_tensor(value)
+
+
+def _dynamic(value: Any) -> Any:
+    """Sizes beside a tensor as tensors of int32."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(_dynamic(item) for item in value)
+    if isinstance(value, (HostInts, np.ndarray, np.integer)) :
+        return tf.constant(np.asarray(value), tf.int32)
+    return value
+
+
+def _differentiate(loss: Any, sources: Any, higher: bool, again: bool) -> list[Any]:
+    found = tf.gradients(loss, list(sources), unconnected_gradients=tf.UnconnectedGradients.ZERO)
+    return [_dense(gradient, x) for gradient, x in zip(found, sources, strict=True)]
+
+
+def _dense(gradient: Any, x: Any) -> Any:
+    if not isinstance(gradient, tf.IndexedSlices):
+        return gradient
+    return tf.math.unsorted_segment_sum(gradient.values, gradient.indices, tf.shape(x)[0])

@@ -1,0 +1,42 @@
+"""What TensorFlow reports from a run, as kbridge's own errors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import tensorflow as tf
+
+from kbridge.errors import ArgumentError, IndexRangeError, KBridgeError, ShapeError
+
+_INDEX = re.compile(r"indices\S* =\]? \[*(-?\d+).*?is not in \[0,\]? \[?(\d+)")
+_SLICE = re.compile(r"slice index (-?\d+) of dimension (\d+) out of bounds")
+_NODE = re.compile(r"^\{\{function_node [^}]*\}\}\s*|\s*\[Op:\w+\].*$")
+_SHAPES = ("shape", "dimension", "size", "rank", "broadcast")
+
+
+def clear(error: Exception) -> KBridgeError:
+    """The error for what TensorFlow found out at run time."""
+    text = getattr(error, "message", None) or str(error)
+    if found := _INDEX.search(text):
+        index, rows = found.groups()
+        return IndexRangeError(
+            f"K.gather: the index {index} is outside the valid range [0, {rows})."
+        )
+    if found := _SLICE.search(text):
+        index, axis = found.groups()
+        return IndexRangeError(f"K.getitem: the index {index} is out of range on axis {axis}.")
+    lines = (_NODE.sub("", line.strip()) for line in text.splitlines())
+    first = next((line for line in lines if line and not line.startswith("Detected at")), "")
+    kind = ShapeError if any(word in first.lower() for word in _SHAPES) else ArgumentError
+    return kind(f"TensorFlow cannot run this: {first}")
+
+
+@contextmanager
+def cleared() -> Iterator[None]:
+    """A scope whose errors from TensorFlow's runtime come out as kbridge's."""
+    try:
+        yield
+    except tf.errors.InvalidArgumentError as error:
+        raise clear(error) from error

@@ -1,0 +1,51 @@
+"""Activations on TensorFlow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from kbridge.api.rules import as_data_format
+from kbridge.backends.tensorflow.support import number
+
+softplus = tf.nn.softplus
+softsign = tf.nn.softsign
+sigmoid = tf.sigmoid
+tanh = tf.tanh
+_SINGLE = tf.float32
+
+
+def floats(x: Any) -> None:
+    """Refuse integers, which TensorFlow would leave as they are; the caller makes them floats."""
+    if x.dtype is not _SINGLE and not x.dtype.is_floating:
+        raise TypeError(f"expected floats, not {x.dtype.name}")
+
+
+def relu(x: Any, alpha: Any = 0.0, max_value: Any = None, threshold: float = 0.0) -> Any:
+    floats(x)
+    if alpha.__class__ is float and alpha == 0.0 and not threshold:
+        above = tf.nn.relu(x)
+        return above if max_value is None else tf.minimum(above, number(max_value, x.dtype))
+    above = x if max_value is None else tf.minimum(tf.maximum(x, 0.0), max_value)
+    below = number(alpha, x.dtype) * (x - threshold)
+    return tf.where(x >= threshold, above, below)
+
+
+def elu(x: Any, alpha: float = 1.0) -> Any:
+    return tf.nn.elu(x) if alpha == 1 else tf.where(x > 0, x, alpha * tf.nn.elu(x))
+
+
+def softmax(x: Any, axis: int = -1) -> Any:
+    if axis is None:  # which TensorFlow takes for the last
+        raise TypeError("axis must be an integer, not None")
+    return tf.nn.softmax(x, axis)
+
+
+def bias_add(x: Any, bias: Any, data_format: str | None = None) -> Any:
+    rank = x.shape.rank
+    if as_data_format(data_format) == "channels_last" or rank == 2:
+        return tf.add(x, bias)
+    if bias.shape.rank == 1:
+        return tf.add(x, tf.reshape(bias, [-1] + [1] * (rank - 2)))
+    return tf.add(x, tf.transpose(bias, (rank - 2, *range(rank - 2))))

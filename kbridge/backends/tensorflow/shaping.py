@@ -1,0 +1,150 @@
+"""Shapes and picking on TensorFlow."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from kbridge import config
+from kbridge.backends.tensorflow.failures import clear
+from kbridge.backends.tensorflow.linalg import count
+from kbridge.backends.tensorflow.support import dims, number, recorded, sizes
+from kbridge.backends.tensorflow.support import size as one_size
+from kbridge.symbolic.host import host_ints
+
+permute_dimensions = tf.transpose
+expand_dims = tf.expand_dims
+concatenate = tf.concat
+stack = tf.stack
+
+
+def shape(x: Any) -> Any:
+    static = x.shape
+    return host_ints(static.as_list()) if static.is_fully_defined() else tf.shape(x)
+
+
+def size(x: Any, name: str | None = None) -> Any:
+    static = x.shape.num_elements()
+    return tf.size(x) if static is None else host_ints(static)
+
+
+def reshape(x: Any, shape: Any) -> Any:
+    try:
+        return tf.reshape(x, shape)  # it takes most forms of a shape itself
+    except (TypeError, ValueError, tf.errors.InvalidArgumentError):
+        return tf.reshape(x, sizes(shape))
+
+
+def squeeze(x: Any, axis: int) -> Any:
+    if axis.__class__ is int:
+        return tf.squeeze(x, axis)
+    axes = sizes(axis)
+    return tf.squeeze(x, axes) if axes else x  # without axes TensorFlow takes all that fit
+
+
+def repeat_elements(x: Any, rep: Any, axis: int) -> Any:
+    return tf.repeat(x, one_size(rep), axis)
+
+
+def repeat(x: Any, n: Any) -> Any:
+    return tf.tile(tf.expand_dims(x, 1), tf.stack([1, one_size(n), 1]))
+
+
+def tile(x: Any, n: Any) -> Any:
+    times = sizes(n)
+    known = len(times) if isinstance(times, list) else times.shape[0]
+    missing = x.shape.rank - known
+    if missing > 0:
+        times = tf.concat([[1] * missing, times], 0)
+    elif missing < 0:
+        x = tf.reshape(x, [1] * -missing + dims(x))
+    if x.dtype is tf.uint16:  # which tf.tile lacks
+        return tf.cast(tf.tile(tf.cast(x, tf.int32), times), tf.uint16)
+    return tf.tile(x, times)
+
+
+def flatten(x: Any) -> Any:
+    return tf.reshape(x, (-1,))
+
+
+def batch_flatten(x: Any) -> Any:
+    first, *rest = dims(x)
+    return tf.reshape(x, [first, count(rest)])
+
+
+def pad(x: Any, pairs: Any, value: float = 0.0) -> Any:
+    return tf.pad(x, pairs, constant_values=number(value, x.dtype))
+
+
+def reverse(x: Any, axes: Any) -> Any:
+    return tf.reverse(x, np.atleast_1d(axes).astype(np.int32))
+
+
+def one_hot(indices: Any, num_classes: int) -> Any:
+    if indices.dtype not in (tf.uint8, tf.int8, tf.int32, tf.int64):
+        indices = tf.cast(indices, tf.int64)
+    return tf.one_hot(indices, one_size(num_classes), dtype=config.floatx())
+
+
+# --- picking ----------------------------------------------------------------------------------
+
+# On a GPU TensorFlow takes zeros for what is out of range.
+_CHECKS = not tf.config.list_physical_devices("GPU")
+_INDICES = frozenset({tf.int16, tf.int32, tf.int64})
+
+
+def gather(reference: Any, indices: Any) -> Any:
+    if indices.dtype not in _INDICES:
+        indices = tf.cast(indices, tf.int64)
+    try:
+        return _take(reference, indices, 0)
+    except tf.errors.InvalidArgumentError as error:
+        raise clear(error) from error
+
+
+def _take(x: Any, indices: Any, axis: int) -> Any:
+    if not _CHECKS:
+        rows = tf.cast(dims(x)[axis], indices.dtype)
+        valid = tf.logical_and(indices >= 0, indices < rows)
+        outside = tf.boolean_mask(indices, tf.logical_not(valid))
+        text = ["indices =", outside, "is not in [0,", rows]
+        with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all(valid), text)]):
+            indices = tf.identity(indices)
+    if axis == 0 and x.shape[0] is None and recorded(x):
+        # Along a later axis the gradient is a tensor: slices of unknown extent would be made
+        # one with a warning.
+        return tf.squeeze(tf.gather(tf.expand_dims(x, 0), indices, axis=1), 0)
+    return tf.gather(x, indices, axis=axis)
+
+
+def slice(x: Any, start: Any, size: Any) -> Any:
+    return tf.slice(x, sizes(start), sizes(size))
+
+
+def getitem(x: Any, key: Any) -> Any:
+    for position, part in enumerate(key):
+        if getattr(part, "shape", ()) != ():
+            break
+    else:
+        return x[tuple(_plain(part) for part in key)]
+    before, after = key[:position], key[position + 1 :]
+    rest = x[tuple(_plain(p) for p in (*before, builtins.slice(None), *after))]
+    # The axes that stand before the index tensor in what the other entries pick.
+    axis = sum(p is None or isinstance(p, builtins.slice) for p in before)
+    if Ellipsis in before:
+        taken = sum(p is not None and p is not Ellipsis for p in key)
+        axis += x.shape.rank - taken
+    length = dims(rest)[axis]
+    indices = tf.cast(part, tf.int64)
+    indices = tf.where(indices < 0, indices + tf.cast(length, tf.int64), indices)
+    return _take(rest, indices, axis)
+
+
+def _plain(part: Any) -> Any:
+    """An entry of a basic index as TensorFlow takes it: ints, and scalars of int32."""
+    if isinstance(part, builtins.slice):
+        return builtins.slice(*(_plain(p) for p in (part.start, part.stop, part.step)))
+    return part if part is None or part is Ellipsis else one_size(part)

@@ -1,0 +1,70 @@
+"""Activations and normalisation on PyTorch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from kbridge.api.rules import as_data_format
+from kbridge.backends.torch.values import beside
+from kbridge.errors import ShapeError
+from kbridge.symbolic.shapes import normalize_axis
+
+softmax = torch.softmax
+sigmoid = torch.sigmoid
+tanh = torch.tanh
+elu = F.elu
+
+
+def relu(x: Any, alpha: Any = 0.0, max_value: Any = None, threshold: float = 0.0) -> Any:
+    if alpha.__class__ is float and max_value is None and not threshold:
+        return F.leaky_relu(x, alpha) if alpha else torch.relu(x)
+    above = x if max_value is None else torch.clamp(x, 0, max_value)
+    if isinstance(alpha, torch.Tensor) or alpha:
+        return torch.where(x < threshold, (x - threshold) * alpha, above)
+    return torch.where(x < threshold, 0, above)
+
+
+def softplus(x: Any) -> Any:
+    # Above a threshold PyTorch takes x itself: 20 is enough but for float64.
+    return F.softplus(x, 1, 40) if x.dtype is torch.float64 else F.softplus(x)
+
+
+def softsign(x: Any) -> Any:
+    return x / (torch.abs(x) + 1)
+
+
+def bias_add(x: Any, bias: Any, data_format: str | None = None) -> Any:
+    rank, width = x.dim(), bias.dim()
+    channels = rank - 1
+    if rank > 2 and as_data_format(data_format) == "channels_first":
+        channels = 1
+    if width == 1 < rank and bias.shape[0] == x.shape[channels]:
+        return torch.add(x, bias if channels == rank - 1 else bias.reshape(-1, *[1] * (rank - 2)))
+    if width == rank - 1 > 1:
+        result = torch.add(x, bias if channels == rank - 1 else bias.movedim(-1, 0))
+        if result.shape == x.shape:
+            return result
+    raise ShapeError(f"a bias {tuple(bias.shape)} does not fit {tuple(x.shape)}")
+
+
+def batch_normalization(
+    x: Any, mean: Any, var: Any, beta: Any, gamma: Any, axis: int = -1, epsilon: float = 0.001
+) -> Any:
+    rank = x.dim()
+    axis = normalize_axis(axis, rank)
+    wide = [-1 if i == axis else 1 for i in range(rank)]
+
+    def along(value: Any) -> Any:
+        tensor = value if isinstance(value, torch.Tensor) else beside(value, x)
+        last = axis == rank - 1 or tensor.dim() in (0, rank)
+        return tensor if last else tensor.reshape(wide)
+
+    scale = torch.rsqrt(along(var) + epsilon)
+    if gamma is not None:
+        scale = scale * along(gamma)
+    centred = x - along(mean)
+    # Not F.batch_norm, whose running statistics get no gradient; as few passes over x.
+    return centred * scale if beta is None else torch.addcmul(along(beta), centred, scale)

@@ -1,0 +1,23 @@
+"""What several topics need: PyTorch's dtypes by name, sizes as ints, numbers as tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from kbridge.symbolic.dtypes import DTYPES
+
+TORCH = {name: getattr(torch, name) for name in DTYPES}
+
+
+def ints(value: Any) -> tuple[int, ...]:
+    """A shape, an axis order or repeats as a tuple of ints, from any form that they may have."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    return tuple(map(int, value)) if isinstance(value, (list, tuple)) else (int(value),)
+
+
+def beside(number: float, tensor: Any) -> Any:
+    """A number as a tensor of rank 0 with the dtype and the device of ``tensor``."""
+    return torch.scalar_tensor(number, dtype=tensor.dtype, device=tensor.device)
