@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,7 @@ def recorded(lab_: Lab, record: Record, each: Case) -> float:
 def unknown(lab_: Lab, record: Record, each: Case) -> float:
     def build(record: Record) -> dict[str, Callable[[], Recorded]]:
         return {
-            c.id: lambda c=c: lab_.record(record, c, lab_.operands(record, c), open_axes=True)
+            c.id: partial(lab_.record, record, c, lab_.operands(record, c), open_axes=True)
             for c in record.cases.values()
             if c.samples() and "unknown" not in c.left_out
         }
@@ -101,7 +102,7 @@ def _static(lab_: Lab, record: Record, each: Case) -> Recorded:
 
     def build(record: Record) -> dict[str, Callable[[], Recorded]]:
         return {
-            c.id: lambda c=c: lab_.record(record, c, lab_.operands(record, c))
+            c.id: partial(lab_.record, record, c, lab_.operands(record, c))
             for c in record.cases.values()
         }
 
@@ -170,8 +171,8 @@ def _in_dtype(dtype: str) -> Check:
     def check(lab_: Lab, record: Record, each: Case) -> float:
         def build(record: Record) -> dict[str, Callable[[], Recorded]]:
             return {
-                f"{c}/{d}": lambda c=c, d=d: lab_.record(
-                    record, record.cases[c], lab_.operands(record, record.cases[c], d)
+                f"{c}/{d}": partial(
+                    lab_.record, record, record.cases[c], lab_.operands(record, record.cases[c], d)
                 )
                 for c, d in {(c, n) for c, n, _ in derive(record) if n in record.dtypes}
             }
@@ -196,7 +197,7 @@ def result_dtypes(record: Record, each: Case, operands: list[Any], count: int) -
 
 def _result_dtype(rule: Any, given: list[str], each: Case) -> str:
     if callable(rule):
-        return rule(given, each)  # type: ignore[no-any-return]
+        return str(rule(given, each))
     if rule in ("first", "counted"):
         return "int32" if rule == "counted" and given[0] == "bool" else given[0]
     if rule in ("common", "floating"):
@@ -262,7 +263,7 @@ def _gradients(lab_: Lab, record: Record, each: Case) -> Recorded:
 
     def build(record: Record) -> dict[str, Callable[[], Recorded]]:
         chosen = [c for c, n, _ in derive(record) if n == "gradient"]
-        return {c: lambda c=c: one(record.cases[c]) for c in chosen}
+        return {c: partial(one, record.cases[c]) for c in chosen}
 
     return taken(lab_.group(record.name, "gradient", build), each.id)
 

@@ -22,7 +22,7 @@ def compare(
     tolerance: float = 0.0,
     given: str = "",
 ) -> float:
-    """Raise a Mismatch unless ``got`` equals ``want``; return the error, relative as allowed.
+    """Raise a Mismatch unless ``got`` equals ``want``; return the error as a part of the allowed.
 
     ``what`` names the call in messages, ``given`` its operands. ``dtype`` is the one that ``got``
     must have. nan matches nan, and an infinity the same infinity.
@@ -46,7 +46,7 @@ def compare(
             f"(error {largest:.3g}, allowed {tolerance * scale:.3g}){end}\n"
             f"got  {_short(got)}\nwant {_short(want_wide.astype(got.dtype))}"
         )
-    return largest / scale
+    return largest / (tolerance * scale) if tolerance else 0.0
 
 
 def _wide(array: Any) -> Any:
@@ -72,7 +72,7 @@ def _short(array: Any) -> str:
 
 
 def same(what: str, got: Any, want: Any, tolerance: float = 1e-5) -> float:
-    """Raise a Mismatch unless a program's result equals ``want``; return the greatest error.
+    """Raise a Mismatch unless a program's result equals ``want``; return the greatest part.
 
     An array is compared by value and shape with the number or nested list in ``want``, and by
     dtype too where an array stands there. Lists, tuples and dictionaries must have the same

@@ -135,10 +135,10 @@ class Lab:
 
 def taken(results: dict[str, Any], label: str) -> Recorded:
     """One result of a group; raises the error that stands in its place."""
-    result = results[label]
+    result: Recorded | Exception = results[label]
     if isinstance(result, Exception):
         raise result
-    return result  # type: ignore[no-any-return]
+    return result
 
 
 @functools.cache

@@ -89,7 +89,7 @@ def lines(function: Callable[[list[Any]], list[Any]], default: int = -1) -> Call
         result = np.zeros(x.shape, np.float64 if x.dtype.kind == "f" else np.int64)
         where = axis % x.ndim
         for index in itertools.product(*(range(s) for i, s in enumerate(x.shape) if i != where)):
-            place = (*index[:where], slice(None), *index[where:])
+            place: Any = (*index[:where], slice(None), *index[where:])
             result[place] = function(x[place].tolist())
         return result
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -167,8 +168,9 @@ class Record:
         """What a case calls, given its arguments with operands filled in."""
         special = each.call or self.call
         if special is None:
-            return getattr(K, self.name)  # type: ignore[no-any-return]
-        return lambda *args, **kwargs: special(K, *args, **kwargs)
+            function: Callable[..., Any] = getattr(K, self.name)
+            return function
+        return partial(special, K)
 
     def expected(self, each: Case, operands: list[Any]) -> list[Any]:
         """The oracle's results for these operands, as float64, int64 or bool arrays."""

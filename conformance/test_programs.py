@@ -49,7 +49,8 @@ def test_fault(refusal: suite.Refusal, record_property: Callable[[str, object], 
 
 def _judge(refusal: suite.Refusal, error: Exception) -> None:
     """The error must be one of kbridge's own, of all the classes, with the text in one line."""
-    for kind in (KBridgeError, *refusal.fault.kinds):
+    kinds: tuple[type[Exception], ...] = (KBridgeError, *refusal.fault.kinds)
+    for kind in kinds:
         if not isinstance(error, kind):
             raise Mismatch(
                 f"{refusal.name}: {type(error).__name__} is no {kind.__name__}: {error}"

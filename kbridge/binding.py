@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterable
@@ -145,12 +146,14 @@ def host_functions() -> dict[str, Callable[..., Any]]:
 def primitives(modules: Iterable[ModuleType]) -> dict[str, Callable[..., Any]]:
     """The native functions in a backend's topic modules, by the operation's name."""
     load_contract()
-    return {
-        name: function
-        for module in modules
-        for name, function in vars(module).items()
-        if name in OPERATIONS and callable(function)
-    }
+    found: dict[str, Callable[..., Any]] = {}
+    for module in modules:
+        for name, function in vars(module).items():
+            if name not in OPERATIONS or not callable(function):
+                continue
+            if found.setdefault(name, function) is not function:
+                raise ValueError(f"{module.__name__} brings a second primitive {name!r}")
+    return found
 
 
 def backend_of(module: ModuleType, name: str) -> Backend:
@@ -190,7 +193,7 @@ def _generate(backend: Backend) -> dict[str, Any]:
     module = ModuleType(f"kbridge.dispatchers.{backend.name}")
     sys.modules[module.__name__] = module
     namespace = vars(module)
-    namespace.update(T=engine.tensor_class, K=backend, apply=apply, retry=retry, alike=_alike)
+    namespace.update(K=backend, apply=apply, retry=retry, alike=_alike)
     namespace.update(KBridgeError=KBridgeError, named=record.named)
     namespace.update(engine.guard_names)
     lines: list[str] = []
@@ -208,6 +211,7 @@ def _generate(backend: Backend) -> dict[str, Any]:
             lines += _dispatcher(op, engine)
         elif op.name in composed:
             namespace[f"c_{op.name}"] = op.composition
+            namespace[f"o_{op.name}"] = op
             lines += [
                 f"def {_head(op)}:",
                 "    try:",
@@ -222,10 +226,13 @@ def _generate(backend: Backend) -> dict[str, Any]:
             function.__defaults__ = op.defaults or None
             function.__doc__ = op.doc
             function.__module__ = "kbridge.api"
-    tensor_class = engine.tensor_class
 
     def switch(symbolic: bool) -> None:
-        namespace["T"] = _Never if symbolic else tensor_class
+        namespace["T"] = _Never if symbolic else engine.tensor_class
+        for label, kind in zip(_labels(engine), engine.subclasses, strict=True):
+            namespace[label] = _Never if symbolic else kind
+
+    switch(False)
 
     scopes.on_symbolic.append(switch)
     return namespace
@@ -332,24 +339,45 @@ def _guard(op: Operation, engine: Any) -> str:
     main = [n for n, i in zip(names, op.operand_indices, strict=True) if i < required]
     rest = [n for n, i in zip(names, op.operand_indices, strict=True) if i >= required]
     tests = [f"{name}.__class__ is T" for name in main]
-    tests += [f"({name} is None or {name}.__class__ is T)" for name in rest]
+    for name in rest:
+        test = f"{name}.__class__ is T"
+        if op.parameters.index(name) in op.promoted:
+            test += f" and {name}.dtype is {main[0]}.dtype"
+        tests.append(f"({name} is None or {test})")
     tests += engine.dtype_guards(op, main)
-    return " or ".join([" and ".join(tests), *_number_guards(op, engine, names)])
+    guard = " or ".join([" and ".join(tests), *_number_guards(op, engine, names)])
+    if not engine.subclasses:
+        return guard
+    kinds = " or ".join(rf"\1 is {kind}" for kind in ("T", *_labels(engine)))
+    wide = re.sub(r"(\w+\.__class__) is T", f"({kinds})", guard)
+    return f"{guard} or {wide}"
+
+
+def _labels(engine: Any) -> list[str]:
+    """What the guards call the engine's subclasses."""
+    return [f"S{i}" for i in range(len(engine.subclasses))]
 
 
 def _number_guards(op: Operation, engine: Any, names: list[str]) -> list[str]:
     """The same where a float tensor meets Python numbers, or None where an operand may miss."""
     promoted = [op.parameters[i] for i in op.operand_indices if i in op.promoted]
-    if len(promoted) < 2 or not engine.float_guard("x"):
+    may_miss = {op.parameters[i] for i in op.optional}
+    if len(promoted) < 2 or not engine.float_guard("x") or not (op.takes_numbers or may_miss):
         return []
+
+    def allowed(name: str, first: str) -> str:
+        kinds = [f"{name}.__class__ is T and {name}.dtype is {first}.dtype"]
+        if op.takes_numbers:
+            kinds = [f"{name}.__class__ is float or {name}.__class__ is int", *kinds]
+        if name in may_miss:
+            kinds = [f"{name} is None", *kinds]
+        return f"({' or '.join(kinds)})"
+
     # Any operand but the first may be a number; of two, the first may be it as well.
     orders = [promoted, promoted[::-1]] if len(promoted) == 2 else [promoted]
-    may_miss = "{0} is None or " if len(promoted) > 2 else ""
     guards = []
     for first, *others in orders:
         tests = [f"{n}.__class__ is T" for n in names if n == first or n not in promoted]
-        number = may_miss + "{0}.__class__ is float or {0}.__class__ is int"
-        alike = "{0}.__class__ is T and {0}.dtype is {1}.dtype"
-        tests += [f"({number} or {alike})".format(n, first) for n in others]
+        tests += [allowed(name, first) for name in others]
         guards.append(" and ".join([*tests, engine.float_guard(first)]))
     return guards

@@ -74,6 +74,10 @@ class AxisError(ShapeError, IndexError):
     """An axis lies outside the tensor's rank, or is given twice."""
 
 
+class NotATensorError(ArgumentTypeError, ValueError):
+    """Something other than a tensor was given where Keras promises a ValueError for it."""
+
+
 class DTypeError(ArgumentTypeError, ValueError):
     """A dtype is unknown, or not one that the operation accepts."""
 

@@ -140,6 +140,25 @@ def test_a_stale_graph_is_an_error_not_a_wrong_gradient():
         loss.backward()
 
 
+def test_recorded_tensors_beside_native_ones_pass_gradients_on():
+    w = K.variable([1.0, 2.0])
+    recorded = K.exp(w * 0.5)
+    x = torch.tensor([3.0, 4.0], requires_grad=True)
+    K.sum(K.multiply(x, recorded)).backward()
+    root = np.exp([0.5, 1.0])
+    np.testing.assert_allclose(x.grad, root, rtol=1e-6)
+    np.testing.assert_allclose(w.value.grad, 0.5 * root * [3.0, 4.0], rtol=1e-6)
+
+
+def test_dropout_of_a_native_tensor():
+    x = torch.ones(1000, requires_grad=True)
+    y = K.dropout(x, 0.25, seed=3)
+    y.sum().backward()
+    assert torch.equal(x.grad, y)
+    assert set(np.unique(y.detach()).tolist()) == {0.0, np.float32(1 / 0.75)}
+    assert 0.7 < float((y > 0).float().mean()) < 0.8
+
+
 def test_vmap_and_func_grad_go_through():
     x = torch.from_numpy(normal(4, 3))
 
@@ -151,12 +170,15 @@ def test_vmap_and_func_grad_go_through():
 
 
 def test_torch_compile_traces_k_functions():
+    x, w = torch.from_numpy(normal(5, 3)), torch.from_numpy(normal(3, 2))
+
     @torch.compile(backend="eager", fullgraph=True)
     def f(x, w):
-        return K.sum(K.relu(K.dot(x, w)), axis=1)
+        return K.sum(K.relu(K.dot(x, w)) * K.clip(x[:, :1], 0.0, 1.0), axis=1)
 
-    x, w = torch.from_numpy(normal(5, 3)), torch.from_numpy(normal(3, 2))
-    np.testing.assert_allclose(f(x, w), torch.relu(x @ w).sum(1), rtol=1e-5)
+    want = (torch.relu(x @ w) * x[:, :1].clamp(0, 1)).sum(1)
+    for weight in (w, torch.nn.Parameter(w)):
+        np.testing.assert_allclose(f(x, weight).detach(), want, rtol=1e-5)
 
 
 # --- gradients inside K.function ---------------------------------------------------------------
@@ -222,7 +244,11 @@ def test_a_gradient_of_the_branch_not_taken_is_zero():
 @pytest.mark.parametrize("recording", [True, False])
 @pytest.mark.parametrize("outer", ["plain", "no_grad", "inference"])
 def test_functions_neither_see_nor_change_the_callers_recording(recording, outer):
-    scope = {"plain": torch.enable_grad, "no_grad": torch.no_grad, "inference": torch.inference_mode}
+    scope = {
+        "plain": torch.enable_grad,
+        "no_grad": torch.no_grad,
+        "inference": torch.inference_mode,
+    }
     with scope[outer]():
         v = K.variable([1.0, 2.0])
         loss = K.sum(K.square(v))

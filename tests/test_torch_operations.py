@@ -20,7 +20,7 @@ K = kbridge.load_backend("torch")
 N = kbridge.load_backend("numpy")
 
 FLOATS = ("float32", "float64", "float16")
-INTEGERS = ("int32", "int64", "uint8", "int8")
+INTEGERS = ("int32", "uint8")
 ALL = (*FLOATS, *INTEGERS, "bool")
 TOLERANCE = {"float16": 1e-2, "float32": 1e-5, "float64": 1e-12}
 
@@ -74,9 +74,9 @@ TABLE = {
     **{name: (ALL, [(X, Y), (X, T(4, dtype="float32"))]) for name in
        ("logical_and", "logical_or", "logical_xor")},
     "logical_not": (ALL, [(X,)]),
-    "clip": ((*FLOATS, *INTEGERS), [(X, -1, 1), (X, None, 1.0), (X, 0.0, None), (X, 1.0, -1.0),
+    "clip": ((*FLOATS, *INTEGERS), [(X, 0, 1), (X, None, 1.0), (X, 0.0, None), (X, 1.0, -1.0),
              (X, None, None), (X, ROW, T(4)), (X, 0.5, ROW)]),
-    "where": (ALL, [(T(3, 1, dtype="bool"), X, ROW), (T(3, 4), X, Y), (T(3, 4), X, 0), (X, 1.5, X)]),
+    "where": (ALL, [(T(3, 1, dtype="bool"), X, ROW), (Y, X, Y), (Y, X, 0), (X, 1.5, X)]),
     "choose": (ALL, [(T(dtype="bool"), X, Y), (T(), X, Y)]),
     "cast": (ALL, [(X, d) for d in ("float16", "float64", "bool")] + [(P(3, 4), "uint8")]),
     "matmul": ((*FLOATS, *INTEGERS), [(X, T(4, 2)), (CUBE, T(2, 4, 2)), (ROW, ROW), (CUBE, ROW)]),
@@ -91,7 +91,8 @@ TABLE = {
                    for keep in (False, True)]),
     **{name: (ALL, [(CUBE, 0), (CUBE, -1)]) for name in ("argmax", "argmin", "cumsum", "cumprod")},
     "reshape": (ALL, [(X, (2, -1)), (X, [12]), (X, 12), (X, np.array([4, 3])), (T(1), ())]),
-    "permute_dimensions": (ALL, [(CUBE, (2, 0, 1)), (CUBE, [1, -1, 0]), (CUBE, np.array([0, 2, 1]))]),
+    "permute_dimensions": (ALL, [(CUBE, (2, 0, 1)), (CUBE, [1, -1, 0]),
+                                 (CUBE, np.array([0, 2, 1]))]),
     "concatenate": (ALL, [([X, T(3, 2)],), ([X, T(2, 4, dtype="float32")], 0), ([X], 1)]),
     "stack": (ALL, [([X, Y],), ([X, Y], -1), ([X, T(3, 4, dtype="int32")], 1)]),
     "repeat_elements": (ALL, [(CUBE, 2, 1), (CUBE, np.int64(3), -1)]),
@@ -124,8 +125,8 @@ TABLE = {
                             (CUBE, T(1, 3, 1), P(1, 3, 1), T(1, 3, 1), None, 1)]),
     "conv2d": (FLOATS, [
         (IMAGE, T(3, 2, 3, 4), *rest) for rest in (
-            (), ((1, 1), "same"), ((2, 2), "same"), ((2, 1), "same"), ((1, 1), "same", None, (2, 2)),
-            ((2, 2), "valid"), (2, "same", "channels_last"))
+            (), ((1, 1), "same"), ((2, 2), "same"), ((2, 1), "same"), ((2, 2), "valid"),
+            ((1, 1), "same", None, (2, 2)), (2, "same", "channels_last"))
     ] + [(T(2, 3, 5, 6), T(2, 3, 3, 4), (1, 2), "same", "channels_first")]),
     "pool2d": (FLOATS, [
         (IMAGE, size, steps, padding, None, mode)
@@ -249,17 +250,19 @@ def test_gradients(name, args):
     operands, tensors = natives(K, args, arrays, recording=True)
     now = torch.sum(call(K, name)(*operands).reshape(-1) * torch.from_numpy(weight))
     now.backward()
-    for i, slope in zip([i for i, g in zip(at, found, strict=True) if g is not None], slopes):
-        np.testing.assert_allclose(tensors[i].grad, slope, rtol=1e-10, atol=1e-12)
-        want = np.zeros_like(arrays[i])
-        for where in np.ndindex(*arrays[i].shape):
-            sides = []
-            for step in (1e-6, -1e-6):
-                moved = [array.copy() for array in arrays]
-                moved[i][where] += step
-                sides.append(float(f(moved)[0]))
-            want[where] = (sides[0] - sides[1]) / 2e-6
-        np.testing.assert_allclose(slope, want, rtol=1e-5, atol=1e-6)
+    rng = np.random.default_rng(1)
+    connected = [i for i, g in zip(at, found, strict=True) if g is not None]
+    for i, slope in zip(connected, slopes, strict=True):
+        own = np.zeros(arrays[i].shape) if tensors[i].grad is None else tensors[i].grad
+        np.testing.assert_allclose(own, slope, rtol=1e-10, atol=1e-12)
+        for _ in range(2):
+            way = rng.normal(size=slope.shape)
+            sides = [
+                f([array + step * way if at == i else array for at, array in enumerate(arrays)])[0]
+                for step in (1e-6, -1e-6)
+            ]
+            want = float(sides[0] - sides[1]) / 2e-6
+            np.testing.assert_allclose(np.sum(slope * way), want, rtol=1e-5, atol=1e-6)
 
 
 def test_the_table_has_every_primitive():
@@ -323,7 +326,7 @@ def test_one_hot_out_of_range_is_zero():
 
 
 def test_what_pytorch_would_let_pass():
-    x = torch.ones(2, 3)
+    x, image = torch.ones(2, 3), torch.ones(3, 4, 4)
     wrong = [
         lambda: K.squeeze(x, 0),
         lambda: K.repeat(torch.ones(3), 2),
@@ -331,10 +334,12 @@ def test_what_pytorch_would_let_pass():
         lambda: K.slice(x, (1, 0), (2, 2)),
         lambda: K.slice(x, (-1, 0), (1, 2)),
         lambda: K.dot(x, x),
+        lambda: K.conv2d(image, torch.ones(2, 2, 3, 1), data_format="channels_first"),
+        lambda: K.pool2d(image, (2, 2), data_format="channels_first"),
         lambda: K.batch_dot(torch.ones(2, 3, 4), torch.ones(1, 4, 5)),
     ]
     for call_it in wrong:
-        with pytest.raises(errors.ShapeError, match=r"^K\."):
+        with pytest.raises(errors.ArgumentError, match=r"^K\."):
             call_it()
 
 

@@ -40,8 +40,11 @@ def _windows(sizes: Any, widths: Any, steps: Any, gaps: Any, padding: str) -> An
             count, before = (size - reach) // step + 1, 0
         per_axis.append(
             [
-                [(k, i * step + k * gap - before) for k in range(width)
-                 if 0 <= i * step + k * gap - before < size]
+                [
+                    (k, i * step + k * gap - before)
+                    for k in range(width)
+                    if 0 <= i * step + k * gap - before < size
+                ]
                 for i in range(count)
             ]
         )
@@ -107,13 +110,16 @@ record(
     case(normal(1, 5, 4, 1), normal(2, 2, 1, 2), (2, 1)).named("strides_differ"),
     case(normal(1, 5, 5, 1), normal(2, 2, 1, 1), 2, "valid").named("stride_number"),
     case(normal(1, 2, 4, 4), normal(2, 2, 2, 3), data_format="channels_first"),
-    case(normal(1, 1, 4, 5), normal(3, 2, 1, 2), (2, 2), "same", "channels_first")
-    .named("first_same_stride2"),
+    case(normal(1, 1, 4, 5), normal(3, 2, 1, 2), (2, 2), "same", "channels_first").named(
+        "first_same_stride2"
+    ),
     case(normal(1, 5, 5, 1), normal(2, 2, 1, 1), dilation_rate=(2, 2)),
-    case(normal(1, 5, 4, 1), normal(3, 2, 1, 1), (1, 1), "same", "channels_last", (2, 1))
-    .named("same_dilated"),
-    case(normal(1, 1, 5, 5), normal(2, 2, 1, 1), (1, 1), "same", "channels_first", 2)
-    .named("first_same_dilated"),
+    case(normal(1, 5, 4, 1), normal(3, 2, 1, 1), (1, 1), "same", "channels_last", (2, 1)).named(
+        "same_dilated"
+    ),
+    case(normal(1, 1, 5, 5), normal(2, 2, 1, 1), (1, 1), "same", "channels_first", 2).named(
+        "first_same_dilated"
+    ),
     case(normal(1, 3, 3, 2), normal(1, 1, 2, 2)).named("pointwise"),
     case(normal(1, 2, 2, 1), normal(3, 3, 1, 1), padding="same").named("kernel_over_all"),
     case(normal(2, 1, 1, 1), normal(1, 1, 1, 1), (2, 2), "same").named("one_element"),
@@ -149,8 +155,9 @@ record(
     _pool,
     *_POOLED,
     *[_average(each) for each in _POOLED],
-    case(values([[[[-3.0], [-1.0]], [[-2.0], [-4.0]]]]), (3, 3), (1, 1), "same")
-    .named("max_of_negatives"),
+    case(values([[[[-3.0], [-1.0]], [[-2.0], [-4.0]]]]), (3, 3), (1, 1), "same").named(
+        "max_of_negatives"
+    ),
     case(values([[[[1.0], [1.0]], [[1.0], [1.0]]]]), (2, 2))
     .named("ties")
     .slope([[[[1.0], [0.0]], [[0.0], [0.0]]]]),

@@ -16,7 +16,12 @@ DTYPES = ("float16", "float32", "float64", "int32", "int64", "uint8", "bool")
 
 
 @program(
-    ("float64", "example_var", np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 2.0], [3.0, 4.0]])),
+    (
+        "float64",
+        "example_var",
+        np.array([[1.0, 2.0], [3.0, 4.0]]),
+        np.array([[1.0, 2.0], [3.0, 4.0]]),
+    ),
     covers="variable eval dtype",
 )
 def doc_variable(K: Any) -> Any:

@@ -95,7 +95,11 @@ def numbers_are_weak(K: Any) -> Any:
 def integers_become_floatx_where_floats_are_needed(K: Any) -> Any:
     i, b = K.constant([3], dtype="int32"), K.constant([True], dtype="bool")
     functions = (K.exp, K.sqrt, K.sigmoid, K.mean, K.std, K.softplus)
-    found = [K.dtype(f(i)) for f in functions] + [K.dtype(i / i), K.dtype(b / 2), K.dtype(K.mean(b))]
+    found = [K.dtype(f(i)) for f in functions] + [
+        K.dtype(i / i),
+        K.dtype(b / 2),
+        K.dtype(K.mean(b)),
+    ]
     K.set_floatx("float16")
     half = (K.dtype(i / 2), K.dtype(K.mean(i)), K.dtype(i * 0.5))
     K.set_floatx("float32")

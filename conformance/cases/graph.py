@@ -47,7 +47,7 @@ def any_tensor_may_be_fed_or_fetched(K: Any) -> Any:
     out = hidden * 2.0
     ones = np.ones(2)
     f = K.function([x], [out, x, v, K.constant(7.0)])
-    first, fed, var, constant = f([np.array([1.0, 2.0])])
+    first, _, var, constant = f([np.array([1.0, 2.0])])
     return (
         first,
         K.function([x, v], [hidden])([ones, np.array([1.0, 2.0])])[0],
@@ -78,7 +78,12 @@ def batches_of_any_size(K: Any) -> Any:
 
 
 @program(
-    (np.array([1.0], "float32"), np.array([2], "int32"), np.array([True]), np.array(3.0, "float32")),
+    (
+        np.array([1.0], "float32"),
+        np.array([2], "int32"),
+        np.array([True]),
+        np.array(3.0, "float32"),
+    ),
     covers="function",
 )
 def feeds_are_cast(K: Any) -> Any:
@@ -356,7 +361,7 @@ def functions_see_set_value(K: Any) -> Any:
     return first, f([np.full((1, 2), 2.0)])[0], K.get_value(w)
 
 
-# --- tensors ---------------------------------------------------------------------------------------
+# --- tensors -------------------------------------------------------------------------------------
 
 
 @program(
@@ -412,7 +417,7 @@ def identity_decides(K: Any) -> Any:
     x.mark = 1
     same = K.identity(x)
     return (
-        x == x,  # noqa: PLR0124
+        x == x,
         x == y,
         x != y,
         len({x: 1, y: 2}),
@@ -433,8 +438,10 @@ def augmented_assignment_makes_a_new_tensor(K: Any) -> Any:
 
 
 @program(
-    ([3.0, 3.0], [1.0, 1.0], [4.0, 4.0], [0.5, 0.5], [4.0, 4.0], [True, True], [3.0, 3.0])
-    + (("float32",) * 5,),
+    (
+        *([3.0, 3.0], [1.0, 1.0], [4.0, 4.0], [0.5, 0.5], [4.0, 4.0], [True, True], [3.0, 3.0]),
+        ("float32",) * 5,
+    ),
     covers="add subtract multiply divide pow",
 )
 def numpy_on_the_left(K: Any) -> Any:
@@ -558,6 +565,35 @@ def shape_arithmetic(K: Any) -> Any:
     f = K.function([x], [sizes, K.size(x), area, flat])
     shape, size, twice, values = f([np.arange(1.0, 7.0).reshape(1, 2, 3)])
     return (int(shape[-1]), int(size) // 2, float(twice)), values, K.int_shape(fixed)
+
+
+@program(
+    (np.array(6, "int32"), [4.0, 6.0], 6.0, [0.0, 3.0], (2, 2)), covers="prod sum mean maximum"
+)
+def lists_of_tensors(K: Any) -> Any:
+    """Where one tensor is expected, a list of them is stacked."""
+    x = K.placeholder((None, 3))
+    count = K.prod([K.shape(x)[axis] for axis in (0, 1)])
+    v, w = K.variable([1.0, 2.0]), K.variable([3.0, 4.0])
+    mean = K.mean([K.constant(4.0), K.constant(8.0)])
+    largest = K.maximum([K.constant(-1.0), K.constant(3.0)], 0.0)
+    return (
+        K.function([x], count)([np.ones((2, 3))]),
+        K.eval(K.sum([v, w], axis=0)),
+        K.eval(mean),
+        K.eval(largest),
+        K.int_shape(K.square([v, w])),
+    )
+
+
+@program((np.array(6, "int32"), np.array([2, 3], "int32")), covers="update shape prod")
+def sizes_become_values(K: Any) -> Any:
+    """Shape arithmetic, which stays on the host, as the new value of a variable."""
+    x = K.placeholder((None, None))
+    count, sizes = K.variable(0, dtype="int32"), K.variable([0, 0], dtype="int32")
+    f = K.function([x], [], updates=[(count, K.prod(K.shape(x))), (sizes, K.shape(x))])
+    f([np.ones((2, 3))])
+    return K.eval(count + 0), K.eval(sizes * 1)
 
 
 @program((1501.0, [1.0], 1.0), covers="function gradients")

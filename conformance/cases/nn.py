@@ -44,9 +44,15 @@ record(
     result="floating",
     dtypes=f"{FLOATS} int32",
 )
+
+
+def _elu(x: float, alpha: float = 1.0) -> float:
+    return x if x > 0 or x != x else alpha * math.expm1(x)
+
+
 record(
     "elu",
-    each(lambda x, alpha=1.0: x if x > 0 or x != x else alpha * math.expm1(x)),
+    each(_elu),
     *_shapes(away),
     case(away(2, 3), 0.5),
     case(away(2, 3), alpha=np.array(2.0)).named("numpy_number"),
@@ -174,7 +180,10 @@ def _batch_normalization(
     result = np.zeros(x.shape)
     for place in np.ndindex(*x.shape):
         own = [_along(t, place, axis, x.ndim, d) for t, d in ((mean, 0.0), (var, 1.0))]
-        shift, scale = _along(beta, place, axis, x.ndim, 0.0), _along(gamma, place, axis, x.ndim, 1.0)
+        shift, scale = (
+            _along(beta, place, axis, x.ndim, 0.0),
+            _along(gamma, place, axis, x.ndim, 1.0),
+        )
         result[place] = (x[place] - own[0]) / math.sqrt(own[1] + epsilon) * scale + shift
     return result
 
@@ -183,7 +192,9 @@ def _along(tensor: Any, place: Any, axis: int, rank: int, default: float) -> flo
     if tensor is None:
         return default
     if tensor.ndim == rank:
-        return float(tensor[tuple(0 if s == 1 else i for i, s in zip(place, tensor.shape, strict=True))])
+        return float(
+            tensor[tuple(0 if s == 1 else i for i, s in zip(place, tensor.shape, strict=True))]
+        )
     return float(tensor[place[axis]])
 
 

@@ -68,7 +68,7 @@ def moments_compiled(K: Any) -> Any:
 
 
 def _uncorrelated(got: Any) -> bool:
-    """Rows without correlation"""
+    """Rows without correlation."""
     apart = np.corrcoef(np.asarray(got, np.float64)) - np.eye(len(got))
     return bool(np.abs(apart).max() < 5 / math.sqrt(np.shape(got)[1]))
 
@@ -99,7 +99,8 @@ def same_numbers_on_every_backend(K: Any) -> Any:
     if not getattr(K.engine, "has_graph", True):
         return (0.0,) * 11
     return tuple(
-        float(np.abs(got - want).max()) for got, want in zip(found(K), found(reference), strict=True)
+        float(np.abs(got - want).max())
+        for got, want in zip(found(K), found(reference), strict=True)
     )
 
 
@@ -148,7 +149,11 @@ def one_draw_is_one_value(K: Any) -> Any:
     noisy, alone = f([np.zeros(3)])
     first = K.get_value(v)
     f([np.zeros(3)])
-    return bool((first == alone).all()), float(np.abs(noisy - alone).max()), bool((K.get_value(v) != first).all())
+    return (
+        bool((first == alone).all()),
+        float(np.abs(noisy - alone).max()),
+        bool((K.get_value(v) != first).all()),
+    )
 
 
 @program(((2, 3), (5, 3), (None, 3), True), covers="random_uniform")

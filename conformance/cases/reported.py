@@ -92,7 +92,7 @@ def CONV_1(K: Any) -> Any:
 
 @program(([8.0], [4.0], [[37.0, 47.0], [67.0, 77.0]]), covers="conv2d")
 def CONV_3(K: Any) -> Any:
-    """"same" with stride 2 on even input pads after, and the kernel is not flipped."""
+    """With stride 2 on even input "same" pads after, and the kernel is not flipped."""
     w = K.variable(np.arange(9.0).reshape(3, 3, 1, 1))
     k = K.variable(np.array([[1.0, 2.0], [3.0, 4.0]]).reshape(2, 2, 1, 1))
     x = K.variable(np.arange(1.0, 10.0).reshape(1, 3, 3, 1))
@@ -101,14 +101,18 @@ def CONV_3(K: Any) -> Any:
         ones = K.variable(np.ones((1, size, size, 1)))
         return K.eval(K.conv2d(ones, w, (2, 2), "same", "channels_last")).ravel()
 
-    return strided(2), strided(1), K.eval(K.conv2d(x, k, (1, 1), "valid", "channels_last"))[0, ..., 0]
+    return (
+        strided(2),
+        strided(1),
+        K.eval(K.conv2d(x, k, (1, 1), "valid", "channels_last"))[0, ..., 0],
+    )
 
 
 # --- losses --------------------------------------------------------------------------------------
 
 
 def _finite(got: Any) -> bool:
-    """Finite"""
+    """Finite."""
     return bool(np.isfinite(got).all())
 
 
@@ -230,7 +234,7 @@ def RND_3(K: Any) -> Any:
     return tuple(found)
 
 
-# --- products --------------------------------------------------------------------------------------
+# --- products ------------------------------------------------------------------------------------
 
 
 @program((([[17.0], [53.0]],) * 4, (100, 30), (None, 1)), covers="batch_dot")
@@ -288,9 +292,7 @@ def LP_2(K: Any) -> Any:
     return r, y._uses_learning_phase, K.function([x], [z])([one])[0]
 
 
-@program(
-    ([[2.0, 3.0, 5.0]], [1.0, 9.0, 1.0], [7.0, LN4], [3.0, 8.0]), covers="switch"
-)
+@program(([[2.0, 3.0, 5.0]], [1.0, 9.0, 1.0], [7.0, LN4], [3.0, 8.0]), covers="switch")
 def CTL_2(K: Any) -> Any:
     """Any non-zero is true, branches may differ in size for a scalar, nan does not leak."""
     short = K.constant([[2.0, 3.0, 5.0]])
@@ -351,8 +353,12 @@ def ELT_3(K: Any) -> Any:
 def ELT_4(K: Any) -> Any:
     """alpha, max_value and threshold together."""
     return (
-        K.eval(K.relu(K.constant([-2.0, 0.5, 1.0, 3.0, 7.0]), alpha=0.1, max_value=5.0, threshold=0.8)),
-        K.eval(K.relu(K.constant([1.5, 0.5, -0.5, -1.5]), alpha=1.0, max_value=1.0, threshold=-1.0)),
+        K.eval(
+            K.relu(K.constant([-2.0, 0.5, 1.0, 3.0, 7.0]), alpha=0.1, max_value=5.0, threshold=0.8)
+        ),
+        K.eval(
+            K.relu(K.constant([1.5, 0.5, -0.5, -1.5]), alpha=1.0, max_value=1.0, threshold=-1.0)
+        ),
         K.eval(K.relu(K.constant([1.0]), threshold=1.0)),
     )
 

@@ -95,7 +95,9 @@ record(
 )
 record(
     "expand_dims",
-    lambda x, axis=-1: _in_shape(x, [*x.shape[: axis % (x.ndim + 1)], 1, *x.shape[axis % (x.ndim + 1) :]]),
+    lambda x, axis=-1: _in_shape(
+        x, [*x.shape[: axis % (x.ndim + 1)], 1, *x.shape[axis % (x.ndim + 1) :]]
+    ),
     case(normal(2, 3)),
     case(normal(2, 3), axis=0),
     case(normal(2, 3), axis=1),
@@ -439,15 +441,24 @@ record(
     _item(slice(2, 2)).named("empty").without("batch"),
     _item(slice(-2, 10)).named("beyond").without("batch"),
     _item((0, 1, 1)).named("one_element"),
-    case(normal(3, 4), values(2)).named("tensor_scalar").by(lambda K, x, i: x[i])
+    case(normal(3, 4), values(2))
+    .named("tensor_scalar")
+    .by(lambda K, x, i: x[i])
     .gives(lambda x, i: x[int(i)]),
-    case(normal(3, 4), values([2, 0])).named("tensor_vector").by(lambda K, x, i: x[i])
+    case(normal(3, 4), values([2, 0]))
+    .named("tensor_vector")
+    .by(lambda K, x, i: x[i])
     .gives(lambda x, i: x[[2, 0]]),
-    case(normal(3, 4), values([2, 0])).named("tensor_second").by(lambda K, x, i: x[:, i])
+    case(normal(3, 4), values([2, 0]))
+    .named("tensor_second")
+    .by(lambda K, x, i: x[:, i])
     .gives(lambda x, i: x[:, [2, 0]]),
     case(normal(3, 4)).named("list").by(lambda K, x: x[[2, 0]]).gives(lambda x: x[[2, 0]]),
-    case(normal(3, 4)).named("sizes").by(lambda K, x: x[: K.shape(x)[0] - 1])
-    .gives(lambda x: x[:2]).without("eager"),
+    case(normal(3, 4))
+    .named("sizes")
+    .by(lambda K, x: x[: K.shape(x)[0] - 1])
+    .gives(lambda x: x[:2])
+    .without("eager"),
     eager=False,
     dtypes=FEW,
     exact=True,

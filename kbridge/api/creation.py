@@ -219,6 +219,6 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = "int32") ->
 
 def _arange_shape(start: Any, stop: Any, step: Any) -> Any:
     parts = (0, start, step) if stop is None else (start, stop, step)
-    if any(isinstance(part, Tensor) for part in parts):
-        return (None,)
+    if any(hasattr(p, "dtype") and not isinstance(p, (np.ndarray, np.generic)) for p in parts):
+        return (None,)  # a tensor, of the graph or of an engine
     return np.arange(*parts).shape

@@ -19,7 +19,28 @@ Rule = Callable[..., Any]
 
 
 class Operation:
-    """The record of one function of the contract; what is derived from it lives elsewhere."""
+    """The record of one function of the contract; what is derived from it lives elsewhere.
+
+    ``operands`` names the parameters that hold tensors (``"tensors*"``: a list of them;
+    ``"gamma?"``: a tensor or None). ``promote`` names those brought to one common dtype; with
+    ``floating`` integer operands become floatx first.
+
+    ``shape`` and ``dtype`` are called with the operation's own arguments (operands as objects
+    with ``.shape`` and ``.dtype``); by default the operands' shapes broadcast and the result has
+    their common dtype. ``resolve`` maps a parameter to a function that puts its argument in one
+    form before the operation is recorded or run (a missing data format, a list of axes).
+
+    ``host_arguments`` names parameters that may hold shapes with symbolic entries. A ``host``
+    operation on host integers alone (what ``K.shape`` returns) is computed by NumPy.
+
+    Python numbers among promoted operands stay weak; they reach the native function as they are
+    where operands broadcast by the default rule, or with ``numbers``. A ``numeric`` operation
+    refuses bools where no number is among the operands. With ``each`` a list of tensors gives the
+    list of the results.
+
+    ``differentiable`` is False, or names the operands through which a derivative passes where it
+    is not all of them.
+    """
 
     __slots__ = (
         "composition",
@@ -28,6 +49,7 @@ class Operation:
         "differentiable_indices",
         "doc",
         "dtype",
+        "each",
         "floating",
         "graph",
         "host",
@@ -36,6 +58,7 @@ class Operation:
         "name",
         "numeric",
         "operand_indices",
+        "optional",
         "parameters",
         "plain",
         "plain_operands",
@@ -44,6 +67,7 @@ class Operation:
         "random",
         "resolve",
         "shape",
+        "takes_numbers",
         "topic",
     )
 
@@ -61,6 +85,8 @@ class Operation:
         host: bool = False,
         random: bool = False,
         numeric: bool = False,
+        numbers: bool = False,
+        each: bool = False,
         differentiable: bool | str = True,
         composition: Callable[..., Any] | None = None,
         public: bool = True,
@@ -74,9 +100,12 @@ class Operation:
         if code.co_flags & 0x08:
             self.parameters += ("**" + code.co_varnames[code.co_argcount],)
         self.defaults = function.__defaults__ or ()
-        names = [name.rstrip("*") for name in operands.split()]
+        names = [name.rstrip("*?") for name in operands.split()]
         self.listed = operands.endswith("*")
         self.operand_indices = tuple(self.parameters.index(name) for name in names)
+        self.optional = frozenset(
+            self.parameters.index(name[:-1]) for name in operands.split() if name.endswith("?")
+        )
         self.promoted = frozenset(self.parameters.index(name) for name in promote.split())
         self.host_indices = tuple(self.parameters.index(name) for name in host_arguments.split())
         self.resolve = tuple(
@@ -88,6 +117,7 @@ class Operation:
         self.host = host
         self.random = random
         self.numeric = numeric
+        self.each = each
         self.differentiable = bool(differentiable)
         #: The operands through which a derivative passes, where it is not all of them.
         self.differentiable_indices: tuple[int, ...] | None = None
@@ -99,6 +129,8 @@ class Operation:
         self.public = public
         self.plain: Callable[..., Any] | None = None
         self.graph = False
+        #: Whether Python numbers among the promoted operands reach the native function as such.
+        self.takes_numbers = not self.listed and (shape is None or numbers)
         #: Whether all arguments are promoted operands (or one operand), with default rules.
         self.plain_operands = (
             composition is None
@@ -130,53 +162,14 @@ def _register(op: Operation) -> Operation:
     return op
 
 
-def operation(
-    operands: str,
-    *,
-    promote: str = "",
-    floating: bool = False,
-    shape: Rule | None = None,
-    dtype: Rule | str | None = None,
-    host_arguments: str = "",
-    resolve: dict[str, Callable[[Any], Any]] | None = None,
-    host: bool = False,
-    random: bool = False,
-    numeric: bool = False,
-    differentiable: bool | str = True,
-    public: bool = True,
-) -> Callable[[F], F]:
+def operation(operands: str, **rules: Any) -> Callable[[F], F]:
     """Declare a primitive: every backend brings its own native function of that name.
 
-    ``operands`` names the parameters that hold tensors (``"tensors*"``: a list of them).
-    ``promote`` names those brought to one common dtype; Python numbers among them stay weak.
-    With ``floating`` integer operands become floatx first. ``shape`` and ``dtype`` are called
-    with the operation's own arguments (operands as objects with ``.shape`` and ``.dtype``);
-    by default the operands' shapes broadcast and the result has their common dtype.
-    ``resolve`` maps a parameter to a function that puts its argument in one form before the
-    operation is recorded or run (a missing data format, a list of axes).
-    ``host_arguments`` names parameters that may hold shapes with symbolic entries. ``host``
-    operations on host integers alone (what ``K.shape`` returns) are computed by NumPy.
-    A ``numeric`` operation refuses bools where no number is among the operands.
-    ``differentiable`` is False, or names the operands through which a derivative passes where
-    it is not all of them.
+    The keywords are those of :class:`Operation`.
     """
 
     def declare(function: F) -> F:
-        op = Operation(
-            function,
-            operands=operands,
-            promote=promote,
-            floating=floating,
-            shape=shape,
-            dtype=dtype,
-            host_arguments=host_arguments,
-            resolve=resolve,
-            host=host,
-            random=random,
-            numeric=numeric,
-            differentiable=differentiable,
-            public=public,
-        )
+        op = Operation(function, operands=operands, **rules)
         return cast("F", _register(op))  # typed as the function that it stands for
 
     return declare

@@ -6,6 +6,8 @@ from typing import Any
 
 from kbridge.api.declare import operation
 from kbridge.api.rules import TensorLike, as_dtype
+from kbridge.errors import ArgumentError
+from kbridge.symbolic import dtypes
 
 
 @operation("x")
@@ -78,7 +80,17 @@ def sign(x: TensorLike) -> Any:
     """
 
 
-@operation("x a", promote="x a", numeric=True)
+def _powered(x: Any, a: Any) -> str:
+    """The operands' dtype; a negative power of an integer is no integer."""
+    dtype: str = getattr(x, "dtype", None) or a.dtype
+    if isinstance(a, int) and a < 0 and not dtypes.is_float(dtype):
+        raise ArgumentError(
+            f"an integer to the power {a} is no integer; cast the base to a float first"
+        )
+    return dtype
+
+
+@operation("x a", promote="x a", numeric=True, dtype=_powered)
 def pow(x: TensorLike, a: TensorLike) -> Any:
     """Element-wise ``x`` to the power ``a``, promoted and broadcast.
 
@@ -87,7 +99,7 @@ def pow(x: TensorLike, a: TensorLike) -> Any:
     """
 
 
-@operation("x min_value max_value", promote="x min_value max_value")
+@operation("x min_value? max_value?", promote="x min_value max_value")
 def clip(x: TensorLike, min_value: TensorLike, max_value: TensorLike) -> Any:
     """Element-wise clipping to ``[min_value, max_value]``.
 
@@ -222,9 +234,11 @@ def identity(x: TensorLike, name: str | None = None) -> Any:
     """
 
 
-@operation("variables", differentiable=False)
+@operation("variables", differentiable=False, each=True)
 def stop_gradient(variables: TensorLike) -> Any:
     """The value of ``variables``, which counts as a constant for ``K.gradients``.
+
+    A list of tensors gives a list.
 
     >>> x = K.variable([3.0])
     >>> K.eval(K.gradients(x * K.stop_gradient(x), x)[0]).tolist()

@@ -9,7 +9,7 @@ import numpy as np
 
 from kbridge.api.declare import composite, graph_function, operation
 from kbridge.api.rules import TensorLike
-from kbridge.errors import ArgumentTypeError, GraphError
+from kbridge.errors import ArgumentTypeError, GraphError, NotATensorError
 from kbridge.symbolic import dtypes, scopes
 from kbridge.symbolic.function import Function, Update
 from kbridge.symbolic.gradients import gradients as _gradients
@@ -158,14 +158,10 @@ def is_keras_tensor(K: Any, x: Any) -> bool:
     False
     """
     if not K.is_tensor(x):
-        raise ArgumentTypeErrorAsValue(
+        raise NotATensorError(
             f"K.is_keras_tensor: expected a symbolic tensor, got {type(x).__name__}: {x!r:.80}"
         )
     return hasattr(x, "_keras_history")
-
-
-class ArgumentTypeErrorAsValue(ArgumentTypeError, ValueError):
-    """A wrong type where the documentation promises a ValueError."""
 
 
 @graph_function

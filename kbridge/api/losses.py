@@ -83,8 +83,8 @@ def sparse_categorical_crossentropy(
 
     ``target`` has the shape of ``output`` without ``axis``, or with size 1 there. ``output`` holds
     probabilities, which are divided by their sum and kept epsilon away from 0 and 1; or with
-    ``from_logits`` logits. A sample whose target is ``ignore_class`` costs 0. Another rank raises
-    ShapeError.
+    ``from_logits`` logits. A sample whose target is ``ignore_class`` costs 0, one whose target is
+    no class nan. Another rank raises ShapeError.
 
     >>> target, output = K.constant([1, 0], dtype="int32"), K.constant([[2.0, 2.0], [1.0, 3.0]])
     >>> [round(x, 4) for x in K.eval(K.sparse_categorical_crossentropy(target, output)).tolist()]
@@ -109,9 +109,10 @@ def sparse_categorical_crossentropy(
         output = K.divide(output, K.sum(output, axis=-1, keepdims=True))
         logs = K.log(_clipped(K, output))
     classes = K.int_shape(logs)[-1]
-    index = K.arange(0, K.shape(logs)[-1] if classes is None else classes)
-    chosen = K.equal(K.expand_dims(target, -1), index)
+    classes = K.shape(logs)[-1] if classes is None else classes
+    chosen = K.cast(K.one_hot(target, classes), "bool")
     loss = K.negative(K.sum(K.where(chosen, logs, 0.0), axis=-1))
+    loss = K.where(K.any(chosen, axis=-1), loss, float("nan"))
     if ignore_class is None:
         return loss
     return K.where(K.equal(target, ignore_class), 0.0, loss)

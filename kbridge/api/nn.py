@@ -14,6 +14,7 @@ from kbridge.symbolic import conv_shapes, shapes
     "x alpha",
     promote="x alpha",
     floating=True,
+    numbers=True,
     resolve={"max_value": as_float, "threshold": as_float},
     shape=lambda x, alpha, max_value, threshold: x.shape,
 )
@@ -130,7 +131,7 @@ def _normalized(x: Any, mean: Any, var: Any, beta: Any, gamma: Any, axis: Any, e
 
 
 @replaceable(
-    "x mean var beta gamma",
+    "x mean var beta? gamma?",
     promote="x mean var beta gamma",
     floating=True,
     shape=_normalized,
@@ -225,8 +226,7 @@ def in_top_k(K: Any, predictions: TensorLike, targets: TensorLike, k: int) -> An
     """
     classes = K.int_shape(predictions)[-1] or K.shape(predictions)[-1]
     targets = K.cast(targets, "int32")
-    index = K.arange(classes) if not isinstance(classes, int) else K.arange(0, classes)
-    chosen = K.equal(K.expand_dims(targets, -1), index)
+    chosen = K.cast(K.one_hot(targets, classes), "bool")
     own = K.sum(K.where(chosen, predictions, 0.0), axis=-1, keepdims=True)
     larger = K.sum(K.cast(K.greater(predictions, own), "int32"), axis=-1)
     finite = K.equal(K.subtract(own, own), 0.0)

@@ -75,6 +75,7 @@ def logical_not(x: TensorLike) -> Any:
     shape=lambda c, x, y: shapes.broadcast_all(*(getattr(part, "shape", ()) for part in (c, x, y))),
     dtype=lambda c, x, y: getattr(x, "dtype", None) or y.dtype,
     differentiable="x y",
+    numbers=True,
     public=False,
 )
 def where(condition: TensorLike, x: TensorLike, y: TensorLike) -> Any:
@@ -83,13 +84,19 @@ def where(condition: TensorLike, x: TensorLike, y: TensorLike) -> Any:
 
 @operation(
     "x",
-    shape=lambda x, key: shapes.getitem(x.shape, key),
+    shape=lambda x, key: shapes.getitem(x.shape, _settled(key)),
     host_arguments="key",
     host=True,
     public=False,
 )
 def getitem(x: TensorLike, key: Any) -> Any:
     """``x[key]`` with ints, slices, ``None``, ``...`` and integer tensors."""
+
+
+def _settled(key: Any) -> Any:
+    from kbridge.symbolic import host
+
+    return host.settled(key)
 
 
 @operation("x", public=False)

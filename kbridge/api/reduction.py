@@ -7,12 +7,21 @@ from typing import Any
 
 from kbridge.api.declare import composite, operation
 from kbridge.api.rules import TensorLike, accumulated, as_axis, reduced
+from kbridge.errors import ShapeError
 from kbridge.symbolic import shapes
 
 _AXIS: dict[str, Callable[[Any], Any]] = {"axis": as_axis, "keepdims": bool}
 
 
-@operation("x", shape=reduced, resolve=_AXIS)
+def _nonempty(x: Any, axis: Any, keepdims: Any) -> Any:
+    """The shape of a reduction that has no value over no elements."""
+    for at in shapes.normalize_axes(axis, len(x.shape)):
+        if x.shape[at] == 0:
+            raise ShapeError(f"axis {at} is empty, and no elements have no largest or smallest one")
+    return shapes.reduce(x.shape, axis, keepdims)
+
+
+@operation("x", shape=_nonempty, resolve=_AXIS)
 def max(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     """Largest element along ``axis``, in the dtype of ``x``.
 
@@ -24,7 +33,7 @@ def max(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     """
 
 
-@operation("x", shape=reduced, resolve=_AXIS)
+@operation("x", shape=_nonempty, resolve=_AXIS)
 def min(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     """Smallest element along ``axis``, in the dtype of ``x``.
 

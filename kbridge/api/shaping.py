@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kbridge.api.declare import composite, operation
-from kbridge.api.rules import TensorLike, as_axis, as_data_format
+from kbridge.api.rules import TensorLike, as_axis, as_data_format, as_dtype
 from kbridge.symbolic import shapes
 
 
@@ -78,7 +78,7 @@ def stack(x: Any, axis: int = 0) -> Any:
 
 @operation(
     "x",
-    shape=lambda x, rep, axis: shapes.repeat_elements(x.shape, rep, axis),
+    shape=lambda x, rep, axis: shapes.repeat_elements(x.shape, _known(rep), axis),
     host_arguments="rep",
     resolve={"axis": as_axis},
 )
@@ -92,7 +92,7 @@ def repeat_elements(x: TensorLike, rep: Any, axis: int) -> Any:
     """
 
 
-@operation("x", shape=lambda x, n: shapes.repeat(x.shape, n), host_arguments="n")
+@operation("x", shape=lambda x, n: shapes.repeat(x.shape, _known(n)), host_arguments="n")
 def repeat(x: TensorLike, n: Any) -> Any:
     """A matrix (samples, dim) repeated ``n`` times on a new axis: (samples, n, dim).
 
@@ -234,11 +234,15 @@ def gather(reference: TensorLike, indices: TensorLike) -> Any:
 
 @operation(
     "indices",
-    shape=lambda indices, num_classes: shapes.one_hot(indices.shape, num_classes),
-    dtype=lambda indices, num_classes: as_floatx(),
+    shape=lambda indices, n, dtype: shapes.one_hot(
+        indices.shape, shapes.dimension(_known(n), "num_classes")
+    ),
+    dtype=lambda indices, num_classes, dtype: dtype,
+    host_arguments="num_classes",
+    resolve={"dtype": as_dtype},
     differentiable=False,
 )
-def one_hot(indices: TensorLike, num_classes: int) -> Any:
+def one_hot(indices: TensorLike, num_classes: Any, dtype: Any = None) -> Any:
     """A new last axis of ``num_classes``, 1 at the index and 0 elsewhere, in floatx.
 
     An index outside ``[0, num_classes)`` gives zeros only. It is not differentiable.
@@ -246,13 +250,6 @@ def one_hot(indices: TensorLike, num_classes: int) -> Any:
     >>> K.eval(K.one_hot(K.constant([1, 0, 5], dtype="int32"), 2)).tolist()
     [[0.0, 1.0], [1.0, 0.0], [0.0, 0.0]]
     """
-
-
-def as_floatx() -> str:
-    """The dtype of what is made without one."""
-    from kbridge import config
-
-    return config.floatx()
 
 
 @operation("x", shape=lambda x, axes: shapes.reverse(x.shape, axes), resolve={"axes": as_axis})

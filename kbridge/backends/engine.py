@@ -30,6 +30,8 @@ class Engine:
     title = "Engine"
     #: The exact class of a native tensor, for the dispatchers' fast path. *Required.*
     tensor_class: type = object
+    #: Subclasses that the fast path takes as well; others go through the slow path.
+    subclasses: tuple[type, ...] = ()
     #: Whether NumPy arrays are this engine's native tensors.
     arrays_are_native = False
     #: Whether kbridge's graph records; False for a module that brings a graph of its own.

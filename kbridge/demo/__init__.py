@@ -162,7 +162,7 @@ def _train(options: dict[str, Any], advance: Callable[[str, int], None]) -> list
             raise
         if worker.wait():
             noise.seek(0)
-            tail = "".join(f"\n    {line}" for line in noise.read().splitlines()[-15:])
+            tail = "".join(f"\n    {line}" for line in noise.read().splitlines()[-25:])
             raise BrokenBackendError(
                 f"the demo failed on the backend {name!r} (exit status {worker.returncode}). Its "
                 f"last messages:{tail}"

@@ -2,6 +2,9 @@
 
 ``K`` is the API of any backend: ``from kbridge import api as K``, or what
 ``kbridge.load_backend(name)`` returns. Nothing here knows which.
+
+The models are smooth (gelu and average pooling, not relu and max pooling): at a kink a rounding
+error decides between two gradients, and each engine rounds in an order of its own.
 """
 
 from __future__ import annotations
@@ -39,7 +42,9 @@ class Network:
         return self.K.conv2d(x, kernel, padding="same", data_format="channels_last")
 
     def pool(self, x: Any) -> Any:
-        return self.K.pool2d(x, (2, 2), strides=(2, 2), data_format="channels_last")
+        return self.K.pool2d(
+            x, (2, 2), strides=(2, 2), data_format="channels_last", pool_mode="avg"
+        )
 
     def bias(self, x: Any) -> Any:
         made = self.K.zeros(self.K.int_shape(x)[-1:])
@@ -69,11 +74,16 @@ class Network:
         return self.K.in_train_phase(dropped, x)
 
 
+def gelu(K: Any, x: Any) -> Any:
+    """The Gaussian error linear unit, nearly (Hendrycks and Gimpel, 2016)."""
+    return x * K.sigmoid(1.702 * x)
+
+
 def mlp(net: Network, images: Any) -> Any:
     """Two hidden layers of 256 and 128 units: the logits of each class."""
     x = net.K.batch_flatten(images)
     for units in (256, 128):
-        x = net.dropout(net.K.relu(net.normalize(net.dense(x, units))), 0.25)
+        x = net.dropout(gelu(net.K, net.normalize(net.dense(x, units))), 0.25)
     return net.bias(net.dense(x, CLASSES))
 
 
@@ -81,7 +91,7 @@ def cnn(net: Network, images: Any) -> Any:
     """Two convolutions of 16 and 32 filters, each halved by pooling: the logits."""
     x = images
     for filters in (16, 32):
-        x = net.pool(net.K.relu(net.normalize(net.conv(x, filters))))
+        x = net.pool(gelu(net.K, net.normalize(net.conv(x, filters))))
     x = net.dropout(net.K.batch_flatten(x), 0.25)
     return net.bias(net.dense(x, CLASSES))
 

@@ -73,18 +73,15 @@ def _plain_bar(total: int) -> Iterator[Callable[[str, int], None]]:
 
 
 def text(runs: Sequence[Run], models: Sequence[str], dropout: bool) -> str:
-    """The table of all runs, and how far the backends' losses lie apart."""
+    """The table of all runs, and how far the backends' losses lie apart.
+
+    The seconds are those to load the backend, of the first epoch, which may compile, and of a
+    later one.
+    """
     shown = _few(len(runs[0].loss))
     gap = "  "
-    head = [
-        "model",
-        "engine",
-        *(f"{epoch + 1}" for epoch in shown),
-        "accuracy",
-        "load",
-        "1st",
-        "next",
-    ]
+    epochs = [f"{epoch + 1}" for epoch in shown]
+    head = ["model", "engine", *epochs, "accuracy", "load", "first", "later"]
     rows = [
         [
             run.model,
@@ -117,14 +114,14 @@ def text(runs: Sequence[Run], models: Sequence[str], dropout: bool) -> str:
             " " * over(0, 2),
             f"{'loss in epoch':^{over(2, end)}}",
             f"{'test':>{widths[end]}}",
-            f"{'seconds to load, per epoch':^{over(end + 1, end + 4)}}",
+            f"{'seconds':^{over(end + 1, end + 4)}}",
         ]
     )
     lines = [groups.rstrip(), line(head), "-" * over(0, end + 4), *map(line, rows)]
     return "\n".join([*lines, *_agreement(runs, models, dropout)])
 
 
-def _few(epochs: int, most: int = 5) -> list[int]:
+def _few(epochs: int, most: int = 4) -> list[int]:
     """At most ``most`` epochs, evenly spread, the first and the last among them."""
     if epochs <= most:
         return list(range(epochs))

@@ -13,7 +13,7 @@ import numpy as np
 from kbridge.demo.models import CLASSES, MODELS, Network, sgd
 
 BATCH = 32
-RATE = 0.05
+RATE = 0.1
 
 
 class Digits(NamedTuple):

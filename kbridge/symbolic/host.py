@@ -79,6 +79,16 @@ def known(value: Any) -> Any:
     return None
 
 
+def settled(value: Any) -> Any:
+    """``value`` (a size, an index) with the sizes in it that are known already as integers."""
+    if isinstance(value, (tuple, list)):
+        return type(value)([settled(item) for item in value])
+    if isinstance(value, slice):
+        return slice(settled(value.start), settled(value.stop), settled(value.step))
+    sizes = getattr(value, "host", None)
+    return sizes.value if sizes is not None and type(sizes.value) is int else value
+
+
 def is_fully_known(value: Any) -> bool:
     """Whether a Tensor's value is known before any run: sizes of a fixed shape."""
     sizes = getattr(value, "host", None)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kbridge.errors import GraphError
-from kbridge.symbolic import plan_gradients
+from kbridge.symbolic import plan_gradients, sections
 from kbridge.symbolic.tensor import Constant, Draw, Placeholder, Tensor, Variable
 
 if TYPE_CHECKING:
@@ -161,21 +161,13 @@ class Writer:
         else:
             for node in self.with_last_uses(nodes, outputs):
                 self.step(node)
-        body = [f"    {line}" for line in self.lines]
-        head = [
-            f"    {', '.join(names)}, = {source}"
-            for names, source in (
-                (given, "feeds"),
-                ([self.names[v] for v in self.variables], "variables"),
-                ([f"k{i}" for i in self.draws.values()], "keys"),
-            )
-            if names
+        reads = [
+            (given, "feeds"),
+            ([self.names[v] for v in self.variables], "variables"),
+            ([f"k{i}" for i in self.draws.values()], "keys"),
         ]
-        results = ", ".join(self.names[output] for output in outputs)
-        source = "\n".join(
-            ["def run(feeds, variables, keys):", *head, *body, f"    return [{results}]", ""]
-        )
-        exec(compile(source, "<kbridge plan>", "exec"), self.namespace)
+        results = [self.argument(output, False) for output in outputs]
+        source = sections.compile_run(reads, self.lines, results, self.namespace)
         return Plan(
             self.namespace["run"],
             source,

@@ -59,6 +59,13 @@ def apply(backend: Backend, op: Operation, args: tuple[Any, ...]) -> Any:
             return recorded
     if op.name == "getitem":
         args = (args[0], index_key(args[1]))
+    if op.each and isinstance(args[0], (list, tuple)):
+        return [apply(backend, op, (item, *args[1:])) for item in args[0]]
+    if not op.listed:
+        for index in op.operand_indices:
+            if isinstance(args[index], (list, tuple)) and _holds_tensors(backend, args[index]):
+                stacked = backend.operations["stack"](list(args[index]))
+                args = (*args[:index], stacked, *args[index + 1 :])
     symbolic = fed = native = sizes = False
     is_native = backend.engine.is_native
     for leaf in leaves(op, args):
@@ -89,10 +96,32 @@ def apply(backend: Backend, op: Operation, args: tuple[Any, ...]) -> Any:
             )
         return Later(backend).run(op, args)
     if scope == "eager" or (native and not (symbolic and backend.engine.arrays_are_native)):
+        if native and symbolic and (read := _read(backend, op, args)) is not None:
+            try:
+                return backend.operations[op.name](*read)  # where the fast path may take it
+            except KBridgeError:
+                pass  # below it comes again, with the names of the variables
         return Now(backend).run(op, args)
-    if backend.engine.arrays_are_native and not symbolic and not op.random:
+    if backend.engine.arrays_are_native and not symbolic and op.operand_indices:
         return Now(backend).run(op, args)
     return Later(backend).run(op, args)
+
+
+def _holds_tensors(backend: Backend, values: Any) -> bool:
+    """Whether a list given for one operand holds tensors, which are then stacked."""
+    return any(isinstance(v, Tensor) or type(v) is backend.engine.tensor_class for v in values)
+
+
+def _read(backend: Backend, op: Operation, args: tuple[Any, ...]) -> list[Any] | None:
+    """The arguments with the operands' present values, None where no operand is a Tensor."""
+    if op.listed or op.plain is not None:
+        return None
+    values, found = list(args), False
+    for index in op.operand_indices:
+        if isinstance(args[index], Tensor):
+            values[index] = backend.native_value(args[index])
+            found = True
+    return values if found else None
 
 
 def _record_plain(backend: Backend, op: Operation, args: tuple[Any, ...]) -> Tensor | None:
@@ -119,7 +148,7 @@ def _record_plain(backend: Backend, op: Operation, args: tuple[Any, ...]) -> Ten
                     return None
             fed = fed or y.fed
             inputs = (x, y)
-        elif type(y) is not float or dtype not in dtypes.FLOATS:
+        elif type(y) is not float or dtype not in dtypes.FLOATS or dtype == "bfloat16":
             return None
     elif x.host is not None:
         return None
@@ -229,7 +258,7 @@ class _Way:
             values = list(args[index])
             where = [index] * len(values)
         else:
-            where = [i for i in op.operand_indices if args[i] is not None or i == 0]
+            where = [i for i in op.operand_indices if args[i] is not None or i not in op.optional]
             values = [args[i] for i in where]
         promoted = op.promoted or (frozenset(where) if op.floating or op.listed else op.promoted)
         group = [p for p, i in enumerate(where) if i in promoted]
@@ -266,9 +295,11 @@ class _Way:
         if op.floating:
             dtype = dtypes.floating(dtype, floatx)
         kind = float if dtypes.is_float(dtype) else bool if dtype == "bool" else int
+        # NumPy takes a Python float beside bfloat16 for a wider one.
+        widens = dtype == "bfloat16" and self.backend.engine.arrays_are_native
         for p in group:
             value = values[p]
-            if beside and not op.listed and is_number(value):
+            if beside and op.takes_numbers and is_number(value) and not widens:
                 values[p] = kind(value)
             elif is_number(value) or isinstance(value, (list, tuple, np.ndarray)):
                 values[p] = self.operand(as_array(value, dtype))
@@ -362,6 +393,11 @@ class Later(_Way):
             sizes = host.infer(op.name, args)
         if op.random:
             seed = args[op.parameters.index("seed")]
+            if not isinstance(seed, int):
+                raise ArgumentTypeError(
+                    f"the seed of a recorded draw must be an integer or None, not {seed!r:.60}; an "
+                    f"engine's own key draws at once, where nothing is fed"
+                )
             return Draw(seed, backend, op, args, inputs, shape, dtype, fed)
         return Tensor(backend, op, args, inputs, shape, dtype, fed, sizes)
 
@@ -439,7 +475,8 @@ def _is_wide(operand: Any) -> bool:
 
 def _weak_kind(value: Any) -> str:
     """Return "b", "i" or "f" for a number or a list of numbers."""
-    kind = np.asarray(value).dtype.kind
+    dtype = np.asarray(value).dtype
+    kind = "f" if dtype.name == "bfloat16" else dtype.kind
     if kind not in "biuf":
         raise ArgumentTypeError(
             f"expected a tensor, an array or a number, got {type(value).__name__}: {value!r:.80}"
@@ -496,7 +533,7 @@ def located(error: KBridgeError, op: Operation, args: tuple[Any, ...]) -> KBridg
     if text.startswith("K."):
         return error
     operands = []
-    for index in op.operand_indices:
+    for index in op.operand_indices or range(len(args)):
         operands.append(f"{op.parameters[index]}={_describe(args[index])}")
     return type(error)(f"K.{op.name}: {text.rstrip('.')}. Got {', '.join(operands)}.")
 

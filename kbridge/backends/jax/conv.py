@@ -41,7 +41,7 @@ def conv2d(
     dilation_rate: Any = (1, 1),
 ) -> Any:
     strides = conv_shapes.tuple_of(strides, 2, "strides")
-    rates = conv_shapes.tuple_of(dilation_rate, 2, "dilation_rate", floating=True)
+    rates = conv_shapes.tuple_of(dilation_rate, 2, "dilation_rate")
     return _conv2d(x, kernel, strides, padding, as_data_format(data_format), rates)
 
 

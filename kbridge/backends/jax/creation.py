@@ -13,7 +13,7 @@ from kbridge.symbolic import dtypes
 
 
 def full(shape: Any, value: float, dtype: str) -> Any:
-    shape = sizes(shape)
+    shape = sizes(shape, "full")
     shape = shape if isinstance(shape, tuple) else (shape,)
     return in_width(dtype, lax.full, shape, value, dtypes.to_numpy(dtype))
 
@@ -24,5 +24,5 @@ def full_like(x: Any, value: float, dtype: str | None = None) -> Any:
 
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: str = "int32") -> Any:
     begin, end = (0, start) if stop is None else (start, stop)
-    values = np.arange(sizes(begin), sizes(end), sizes(step))
+    values = np.arange(sizes(begin, "arange"), sizes(end, "arange"), sizes(step, "arange"))
     return in_width(dtype, jnp.asarray, values.astype(dtypes.to_numpy(dtype)))

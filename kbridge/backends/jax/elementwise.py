@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from kbridge.backends.jax.staging import Tracer, compiled, guarded, in_width, strong
+from kbridge.backends.jax.staging import Tracer, compiled, in_width, strong
 from kbridge.errors import UnsupportedError
 from kbridge.symbolic import dtypes
 
@@ -97,7 +97,7 @@ def cast(x: Any, dtype: Any) -> Any:
     return in_width(name, _cast, x, dtypes.to_numpy(name))
 
 
-_cast = guarded("new_dtype")(lambda x, new_dtype: lax.convert_element_type(x, new_dtype))
+_cast = compiled("new_dtype")(lax.convert_element_type)
 
 
 def identity(x: Any, name: str | None = None) -> Any:

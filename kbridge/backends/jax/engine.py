@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from types import FunctionType, MappingProxyType
 from typing import Any
 
 import jax
@@ -232,10 +232,10 @@ class JaxEngine(Engine):
     # --- dispatch -------------------------------------------------------------------------------
 
     def entry(self, op: Operation, native: Callable[..., Any]) -> Callable[..., Any]:
-        # What takes more than operands is guarded where it is written.
-        if op.listed or len(op.operand_indices) < len(op.parameters):
+        # Written as functions here, primitives are guarded inside, or look at values.
+        if isinstance(native, FunctionType) and native.__module__.startswith(__package__):
             return native
-        return entry(native, op.floating)
+        return native if op.listed else entry(op, native)
 
     def float_guard(self, name: str) -> str:
         return "True"  # what is entered looks at dtypes itself

@@ -15,8 +15,8 @@ from kbridge.symbolic.dtypes import is_integer, to_numpy
 # Half-precision numbers are drawn in float32 and rounded, so that their tails are there.
 
 
-def _shape(shape: Any) -> Any:
-    shape = sizes(shape)
+def _shape(shape: Any, name: str) -> Any:
+    shape = sizes(shape, name)
     return shape if isinstance(shape, tuple) else (shape,)
 
 
@@ -25,7 +25,7 @@ def _drawn_in(dtype: str) -> Any:
 
 
 def random_normal(shape: Any, mean: float, stddev: float, dtype: str, seed: Any) -> Any:
-    return in_width(dtype, _normal, _shape(shape), mean, stddev, dtype, seed)
+    return in_width(dtype, _normal, _shape(shape, "random_normal"), mean, stddev, dtype, seed)
 
 
 def _normal(shape: Any, mean: float, stddev: float, dtype: str, key: Any) -> Any:
@@ -34,7 +34,7 @@ def _normal(shape: Any, mean: float, stddev: float, dtype: str, key: Any) -> Any
 
 
 def random_uniform(shape: Any, minval: float, maxval: float, dtype: str, seed: Any) -> Any:
-    return in_width(dtype, _uniform, _shape(shape), minval, maxval, dtype, seed)
+    return in_width(dtype, _uniform, _shape(shape, "random_uniform"), minval, maxval, dtype, seed)
 
 
 def _uniform(shape: Any, minval: float, maxval: float, dtype: str, key: Any) -> Any:
@@ -48,7 +48,7 @@ def _uniform(shape: Any, minval: float, maxval: float, dtype: str, key: Any) -> 
 
 
 def truncated_normal(shape: Any, mean: float, stddev: float, dtype: str, seed: Any) -> Any:
-    return in_width(dtype, _truncated, _shape(shape), mean, stddev, dtype, seed)
+    return in_width(dtype, _truncated, _shape(shape, "truncated_normal"), mean, stddev, dtype, seed)
 
 
 def _truncated(shape: Any, mean: float, stddev: float, dtype: str, key: Any) -> Any:

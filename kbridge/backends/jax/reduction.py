@@ -62,19 +62,24 @@ def cumprod(x: Any, axis: int = 0) -> Any:
     return jnp.cumprod(x, axis, _counted(x))
 
 
-@guarded("search", "axis")
-def _position(x: Any, search: Any, axis: int) -> Any:
+@guarded("largest", "axis")
+def _position(x: Any, largest: bool, axis: int) -> Any:
     shapes.arg_reduce(x.shape, axis)
-    # Found in 32 bits, since a trace that is not in 64-bit mode can hold the cast alone.
-    found = search(x, shapes.normalize_axis(axis, x.ndim), np.int32)
+    axis = shapes.normalize_axis(axis, x.ndim)
+    # In a trace of the user's, which is not in 64-bit mode, JAX can cast to and reduce 64 bits,
+    # but not search them: there the search is for where the extreme, or nan, stands.
+    if x.dtype.itemsize == 8:
+        extreme = (jnp.max if largest else jnp.min)(x, axis, keepdims=True)
+        x, largest = ((x == extreme) | (x != x)).astype(np.int8), True
+    found = (lax.argmax if largest else lax.argmin)(x, axis, np.int32)
     return lax.convert_element_type(found, np.int64)
 
 
 def argmax(x: Any, axis: int = -1) -> Any:
     with enable_x64(True):
-        return _position(x, lax.argmax, axis)
+        return _position(x, True, axis)
 
 
 def argmin(x: Any, axis: int = -1) -> Any:
     with enable_x64(True):
-        return _position(x, lax.argmin, axis)
+        return _position(x, False, axis)

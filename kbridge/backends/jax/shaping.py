@@ -33,11 +33,11 @@ _tile = guarded("reps")(jnp.tile)
 
 
 def reshape(x: Any, shape: Any) -> Any:
-    return _reshape(x, sizes(shape))
+    return _reshape(x, sizes(shape, "reshape"))
 
 
 def tile(x: Any, n: Any) -> Any:
-    return _tile(x, sizes(n))
+    return _tile(x, sizes(n, "tile"))
 
 
 @guarded("axis")
@@ -64,7 +64,7 @@ def _permute(x: Any, pattern: Any) -> Any:
 
 
 def permute_dimensions(x: Any, pattern: Any) -> Any:
-    return _permute(x, sizes(pattern))
+    return _permute(x, sizes(pattern, "permute_dimensions"))
 
 
 @guarded("axis")
@@ -80,7 +80,7 @@ def _repeat_elements(x: Any, rep: int, axis: int) -> Any:
 
 
 def repeat_elements(x: Any, rep: Any, axis: int) -> Any:
-    return _repeat_elements(x, sizes(rep), axis)
+    return _repeat_elements(x, sizes(rep, "repeat_elements"), axis)
 
 
 @guarded("n")
@@ -89,7 +89,7 @@ def _repeat(x: Any, n: int) -> Any:
 
 
 def repeat(x: Any, n: Any) -> Any:
-    return _repeat(x, sizes(n))
+    return _repeat(x, sizes(n, "repeat"))
 
 
 def flatten(x: Any) -> Any:
@@ -107,7 +107,7 @@ def _pad(x: Any, pairs: Any, value: Any) -> Any:
 
 
 def pad(x: Any, pairs: Any, value: float = 0.0) -> Any:
-    return _pad(x, sizes(pairs), value)
+    return _pad(x, sizes(pairs, "pad"), value)
 
 
 @guarded("axes")
@@ -116,7 +116,7 @@ def _reverse(x: Any, axes: Any) -> Any:
 
 
 def reverse(x: Any, axes: Any) -> Any:
-    return _reverse(x, sizes(axes))
+    return _reverse(x, sizes(axes, "reverse"))
 
 
 # --- picking -----------------------------------------------------------------------------------
@@ -155,9 +155,9 @@ def _one_hot(indices: Any, num_classes: int, dtype: Any) -> Any:
     return (indices[..., None] == jnp.arange(num_classes, dtype=np.int32)).astype(dtype)
 
 
-def one_hot(indices: Any, num_classes: int) -> Any:
-    dtype = config.floatx()
-    return in_width(dtype, _one_hot, indices, sizes(num_classes), dtypes.to_numpy(dtype))
+def one_hot(indices: Any, num_classes: int, dtype: str | None = None) -> Any:
+    dtype, classes = dtype or config.floatx(), sizes(num_classes, "one_hot")
+    return in_width(dtype, _one_hot, indices, classes, dtypes.to_numpy(dtype))
 
 
 @guarded("start", "size")
@@ -174,12 +174,12 @@ def _outside_slice(index: int, axis: int, length: int, *shape: int) -> str:
 
 
 def slice(x: Any, start: Any, size: Any) -> Any:
-    length = _flat(sizes(size))
+    length = _flat(sizes(size, "slice"))
     traced = isinstance(start, Tracer) or (
         isinstance(start, (tuple, list)) and builtins.any(isinstance(n, Tracer) for n in start)
     )
     if not traced:
-        return _slice(x, _flat(sizes(start)), length)
+        return _slice(x, _flat(sizes(start, "slice")), length)
     if -1 in length:
         raise UnsupportedError(
             "K.slice: a size of -1 from a start that depends on data: the result's size is not "
@@ -223,7 +223,8 @@ def getitem(x: Any, key: Any) -> Any:
 def _part(part: Any) -> Any:
     """Sizes on the host as plain integers."""
     if isinstance(part, builtins.slice):
-        return builtins.slice(sizes(part.start), sizes(part.stop), sizes(part.step))
+        bounds = (part.start, part.stop, part.step)
+        return builtins.slice(*[sizes(bound, "getitem") for bound in bounds])
     if isinstance(part, np.ndarray) and part.ndim == 0:
         return int(part)
     return _as_index(part) if hasattr(part, "dtype") else part

@@ -17,6 +17,7 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 
+from kbridge.api.declare import Operation
 from kbridge.errors import UnsupportedError
 from kbridge.symbolic import dtypes
 
@@ -72,18 +73,19 @@ def guarded(*static: str, floating: bool = False) -> Callable[..., Callable[...,
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def run(*args: Any) -> Any:
-            return () if _declined(args, floating) else strong(function(*_strong_arrays(args)))
+            result = () if _declined(args, floating) else function(*_strong_arrays(args))
+            return result if isinstance(result, tuple) else strong(result)
 
         return compiled(*static)(run)
 
     return decorate
 
 
-def entry(function: Callable[..., Any], floating: bool) -> Callable[..., Any]:
+def entry(op: Operation, function: Callable[..., Any]) -> Callable[..., Any]:
     """A primitive of operands alone as a dispatcher calls it: guarded.
 
-    A weak scalar may be a Python number or an array that came from one. Where that would make a
-    difference for the result's dtype it is declined too.
+    Declined are also bools where the operation is for numbers, and weak scalars where it makes a
+    difference for the result's dtype whether they are Python numbers or arrays that came from one.
     """
 
     def run(*args: Any) -> Any:
@@ -94,9 +96,11 @@ def entry(function: Callable[..., Any], floating: bool) -> Callable[..., Any]:
             one = others.pop() if len(others) == 1 else np.dtype(bool)
             if not _is_float(one) or jnp.promote_types(one, jnp.result_type(*scalars)) != one:
                 return ()
+        elif op.numeric and others == {np.dtype(bool)}:
+            return ()
         return function(*args)
 
-    return guarded(floating=floating)(run)
+    return guarded(floating=op.floating)(run)
 
 
 def _tracers(args: Any) -> list[Any]:
@@ -139,17 +143,17 @@ def strong(x: Any) -> Any:
 # --- sizes -----------------------------------------------------------------------------------------
 
 
-def sizes(value: Any) -> Any:
+def sizes(value: Any, name: str) -> Any:
     """Sizes as Python integers; one that only the data tell is an error while JAX traces."""
     if value.__class__ is int:
         return value
     if isinstance(value, (tuple, list)):
-        return tuple([n if n.__class__ is int else sizes(n) for n in value])
+        return tuple([n if n.__class__ is int else sizes(n, name) for n in value])
     if isinstance(value, Tracer):
         raise UnsupportedError(
-            "a size that depends on data is not known while JAX compiles; every shape must "
-            "follow from shapes. Take sizes from K.shape or K.int_shape, pad to a fixed size, or "
-            "compute the size outside the compiled function"
+            f"K.{name}: a size that depends on data is not known while JAX compiles, where every "
+            f"shape must follow from shapes. Take sizes from K.shape, pad to a fixed size, or "
+            f"compute the size before and pass it as a Python integer."
         )
     if isinstance(value, (np.ndarray, jax.Array)):
         found = np.asarray(value).tolist()

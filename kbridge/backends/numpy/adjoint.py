@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -84,6 +85,11 @@ def recurrence(a: Any, b: Any, axis: int) -> Any:
 # --- windows -------------------------------------------------------------------------------------
 
 
+def _flat(x: Any) -> Any:
+    """All but the channels in one axis."""
+    return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
+
+
 def conv_input_adjoint(
     g: Any, x: Any, kernel: Any, strides: Any, padding: str, data_format: str, dilation_rate: Any
 ) -> Any:
@@ -91,9 +97,9 @@ def conv_input_adjoint(
     g, dtype = where.channels_last(g), g.dtype
     weights = kernel.astype(g.dtype, copy=False)
     result = np.zeros((len(x), *where.padded, kernel.shape[-2]), g.dtype)
-    flat = g.reshape(-1, g.shape[-1])
+    flat = _flat(g)
     for at, index in where.positions():
-        result[index] += np.dot(flat, weights[at].T).reshape(*g.shape[:-1], -1)
+        result[index] += np.dot(flat, weights[at].T).reshape(*g.shape[:-1], kernel.shape[-2])
     return where.close(result[where.inside()], dtype)
 
 
@@ -102,8 +108,7 @@ def conv_kernel_adjoint(
 ) -> Any:
     where = Windows(x, kernel.shape[:-2], strides, padding, data_format, dilation_rate)
     columns, rows = where.columns(where.open(x))
-    wide = where.channels_last(g)
-    result = np.dot(columns.T if rows else columns, wide.reshape(-1, wide.shape[-1]))
+    result = np.dot(columns.T if rows else columns, _flat(where.channels_last(g)))
     return result.reshape(kernel.shape).astype(g.dtype, copy=False)
 
 
@@ -134,7 +139,9 @@ def pool_pick(
 
 def _spread(where: Windows, g: Any) -> Any:
     """Each element added to all of its window: the adjoint of a sum, axis by axis."""
-    axes = list(enumerate(zip(where.sizes, where.strides, where.counts, where.padded, strict=True), 1))
+    axes = list(
+        enumerate(zip(where.sizes, where.strides, where.counts, where.padded, strict=True), 1)
+    )
     for axis, (size, step, count, padded) in reversed(axes):
         result = np.zeros((*g.shape[:axis], padded, *g.shape[axis + 1 :]), g.dtype)
         for a in range(size):
@@ -151,6 +158,8 @@ def _first_maxima(where: Windows, x: Any) -> Iterator[tuple[Any, Any]]:
     inside[where.inside()] = True
     free = np.ones(largest.shape, bool)
     for _, index in where.positions():
-        hit = (opened[index] == largest) & inside[index] & free
-        free &= ~hit
+        hit = opened[index] == largest
+        hit &= free
+        hit &= inside[index]
+        free ^= hit
         yield index, hit

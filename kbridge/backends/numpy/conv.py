@@ -83,7 +83,10 @@ class Windows:
         """Each position in the window, with the index of its elements in all windows."""
         for at in product(*map(range, self.sizes)):
             axes = zip(at, self.dilation, self.strides, self.counts, strict=True)
-            yield at, (slice(None), *(slice(a * d, a * d + (c - 1) * s + 1, s) for a, d, s, c in axes))
+            yield (
+                at,
+                (slice(None), *(slice(a * d, a * d + (c - 1) * s + 1, s) for a, d, s, c in axes)),
+            )
 
     def patches(self, x: Any) -> Any:
         """A view (batch, windows..., channels, kernel...) of an opened array."""
@@ -138,7 +141,8 @@ def _by_rows(where: Windows, x: Any, kernel: Any) -> Any:
     unfolded = np.ascontiguousarray(np.swapaxes(view, -1, -2))
     unfolded = unfolded.reshape(*unfolded.shape[:-2], width * channels)
     # Runs of rows that lie in one piece are one product.
-    shape = (len(x), *where.counts[:-2], -1, width * channels) if n > 1 else unfolded.shape
+    run = math.prod(where.counts[-2:])
+    shape = (len(x), *where.counts[:-2], run, width * channels)
     result: Any = None
     for at, index in where.positions():
         if at[-1] == 0:

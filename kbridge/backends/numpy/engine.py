@@ -94,5 +94,5 @@ def _fixed(array: Any) -> Any:
 
 
 warnings.filterwarnings(
-    "ignore", category=RuntimeWarning, module=r"kbridge\.(binding|backends\.numpy)"
+    "ignore", category=RuntimeWarning, module=r"kbridge\.(dispatchers|backends\.numpy)"
 )

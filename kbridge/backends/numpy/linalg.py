@@ -33,8 +33,9 @@ def dot(x: Any, y: Any) -> Any:
     turned = np.moveaxis(y, -2, 0) if y.ndim > 1 else y
     if turned.shape[0] != size:
         raise ValueError(x.shape, y.shape)
-    result = _product(np.dot, x.reshape(-1, size), turned.reshape(size, -1))
-    return result.reshape(x.shape[:-1] + turned.shape[1:])
+    kept, others = x.shape[:-1], turned.shape[1:]
+    left, right = x.reshape(math.prod(kept), size), turned.reshape(size, math.prod(others))
+    return _product(np.dot, left, right).reshape(kept + others)
 
 
 def batch_dot(x: Any, y: Any, axes: Any = None) -> Any:

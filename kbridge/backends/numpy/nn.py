@@ -15,13 +15,18 @@ tanh = np.tanh
 def relu(x: Any, alpha: Any = 0.0, max_value: Any = None, threshold: float = 0.0) -> Any:
     dead = alpha.__class__ is float and not alpha
     if dead and max_value is None and not threshold:
-        return np.maximum(x, 0.0)
-    above = x if max_value is None else np.maximum(np.minimum(x, max_value), 0)
-    return np.where(x < threshold, 0 if dead else (x - threshold) * alpha, above)
+        return np.maximum(x, 0)
+    number = x.dtype.type  # bfloat16 would take a Python float for a wider one
+    above = x if max_value is None else np.maximum(np.minimum(x, number(max_value)), 0)
+    if dead:
+        return np.where(x < number(threshold), 0, above)
+    below = x - number(threshold)
+    slope = alpha if isinstance(alpha, np.ndarray) else number(alpha)
+    return np.where(below < 0, below * slope, above)
 
 
 def elu(x: Any, alpha: float = 1.0) -> Any:
-    return np.where(x > 0, x, np.expm1(np.minimum(x, 0)) * alpha)
+    return np.where(x > 0, x, np.expm1(np.minimum(x, 0)) * x.dtype.type(alpha))
 
 
 def softmax(x: Any, axis: int = -1) -> Any:
@@ -50,5 +55,9 @@ def bias_add(x: Any, bias: Any, data_format: str | None = None) -> Any:
     if bias.ndim not in (1, x.ndim - 1) or bias.shape[-1] != x.shape[axis]:
         raise ValueError(x.shape, bias.shape)
     if axis != x.ndim - 1:
-        bias = bias.reshape((-1,) + (1,) * (x.ndim - 2)) if bias.ndim == 1 else np.moveaxis(bias, -1, 0)
+        bias = (
+            bias.reshape((-1,) + (1,) * (x.ndim - 2))
+            if bias.ndim == 1
+            else np.moveaxis(bias, -1, 0)
+        )
     return x + bias

@@ -46,7 +46,8 @@ def repeat_elements(x: Any, rep: int, axis: int) -> Any:
 
 
 def repeat(x: Any, n: int) -> Any:
-    return x[:, None].repeat(n, 1)
+    samples, size = x.shape  # or it is no matrix
+    return x.reshape(samples, 1, size).repeat(n, 1)
 
 
 def flatten(x: Any) -> Any:
@@ -99,9 +100,9 @@ def _outside(reference: Any, indices: Any) -> IndexRangeError:
     )
 
 
-def one_hot(indices: Any, num_classes: int) -> Any:
+def one_hot(indices: Any, num_classes: int, dtype: str | None = None) -> Any:
     rows = np.asarray(indices)[..., None] == np.arange(num_classes)
-    return rows.astype(to_numpy(config.floatx()))
+    return rows.astype(to_numpy(dtype or config.floatx()))
 
 
 def slice(x: Any, start: Any, size: Any) -> Any:

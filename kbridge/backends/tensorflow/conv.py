@@ -1,11 +1,13 @@
 """Convolution and pooling on TensorFlow.
 
-Inside, channels are last: the CPU has no other kernels, and on a GPU TensorFlow changes the
-layout of a graph as it likes.
+Inside, channels are last: the CPU has no other kernels everywhere, and on a GPU TensorFlow
+changes the layout of a graph as it likes. Shapes are checked by the contract's rules first:
+TensorFlow takes wrong ones for groups of channels, returns what is no result, or ends the process.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -13,17 +15,19 @@ import tensorflow as tf
 
 from kbridge.api.rules import as_data_format
 from kbridge.backends.tensorflow.nn import floats
-from kbridge.backends.tensorflow.support import dims
-from kbridge.symbolic.conv_shapes import check_padding, tuple_of
+from kbridge.backends.tensorflow.support import build, dims
+from kbridge.symbolic import conv_shapes
 
 
-def _channels_last(x: Any, data_format: Any, function: Callable[[Any], Any]) -> Any:
-    """``function`` of ``x`` with the channels brought to the end, and back."""
-    if as_data_format(data_format) == "channels_last":
-        return function(x)
-    rank = x.shape.rank
-    result = function(tf.transpose(x, (0, *range(2, rank), 1)))
-    return tf.transpose(result, (0, rank - 1, *range(1, rank - 1)))
+_conv = functools.lru_cache(1024)(functools.partial(conv_shapes.conv, spatial_rank=2))
+_pool = functools.lru_cache(1024)(functools.partial(conv_shapes.pool, spatial_rank=2))
+
+
+def _pair(value: Any) -> tuple[int, int]:
+    if value.__class__ is tuple and len(value) == 2 and min(value) > 0:
+        return value
+    first, second = conv_shapes.tuple_of(value, 2, "strides, dilation_rate or pool_size")
+    return first, second
 
 
 def conv2d(
@@ -35,19 +39,37 @@ def conv2d(
     dilation_rate: Any = (1, 1),
 ) -> Any:
     floats(x)
-    steps, gaps = tuple_of(strides, 2, "strides"), tuple_of(dilation_rate, 2, "dilation_rate")
-    rule = check_padding(padding).upper()
-    return _channels_last(x, data_format, lambda x: _convolved(x, kernel, steps, rule, gaps))
+    layout = as_data_format(data_format)
+    steps, gaps = _pair(strides), _pair(dilation_rate)
+    _conv(tuple(x.shape.as_list()), tuple(kernel.shape.as_list()), steps, padding, layout, gaps)
+
+    def run(x: Any) -> Any:
+        x = _fitting(x, dims(kernel)[:2], gaps, padding)
+        return _convolved(x, kernel, steps, padding.upper(), gaps)
+
+    return _channels_last(x, layout, run)
 
 
 def _convolved(x: Any, kernel: Any, steps: Any, rule: str, gaps: Any) -> Any:
-    if x.shape[0] == 0 and x.dtype is not tf.float64:
+    if x.dtype is tf.float64:
+        if max(gaps) > 1:
+            kernel, gaps = _dilated(kernel, gaps), (1, 1)
+        return tf.nn.conv2d(x, kernel, steps, rule, dilations=gaps)
+
+    def usual() -> Any:
+        return tf.nn.conv2d(x, kernel, steps, rule, dilations=gaps)
+
+    def of_empty() -> Any:
         # Of an empty batch oneDNN, which has no float64, returns the shape of the input.
         wide = _convolved(tf.cast(x, tf.float64), tf.cast(kernel, tf.float64), steps, rule, gaps)
         return tf.cast(wide, x.dtype)
-    if x.dtype is tf.float64 and max(gaps) > 1:
-        kernel, gaps = _dilated(kernel, gaps), (1, 1)
-    return tf.nn.conv2d(x, kernel, steps, rule, dilations=gaps)
+
+    graph = build()
+    if x.shape[0] is None and graph is not None:
+        graph.sensitive = True
+        if graph.empty:
+            return tf.cond(tf.shape(x)[0] == 0, of_empty, usual)
+    return of_empty() if x.shape[0] == 0 else usual()
 
 
 def _dilated(kernel: Any, gaps: Any) -> Any:
@@ -74,6 +96,33 @@ def pool2d(
     pool_mode: str = "max",
 ) -> Any:
     floats(x)
-    sizes, steps = tuple_of(pool_size, 2, "pool_size"), tuple_of(strides, 2, "strides")
-    rule, pool = check_padding(padding).upper(), _POOLS[pool_mode]
-    return _channels_last(x, data_format, lambda x: pool(x, sizes, steps, rule))
+    layout, pool = as_data_format(data_format), _POOLS[pool_mode]
+    sizes, steps = _pair(pool_size), _pair(strides)
+    _pool(tuple(x.shape.as_list()), sizes, steps, padding, layout)
+
+    def run(x: Any) -> Any:
+        return pool(_fitting(x, sizes, (1, 1), padding), sizes, steps, padding.upper())
+
+    return _channels_last(x, layout, run)
+
+
+def _channels_last(x: Any, data_format: str, function: Callable[[Any], Any]) -> Any:
+    """``function`` of ``x`` with the channels brought to the end, and back."""
+    if data_format == "channels_last":
+        return function(x)
+    rank = x.shape.rank
+    result = function(tf.transpose(x, (0, *range(2, rank), 1)))
+    return tf.transpose(result, (0, rank - 1, *range(1, rank - 1)))
+
+
+def _fitting(x: Any, sizes: Any, gaps: Any, padding: str) -> Any:
+    """``x``, checked at run time where a window may be larger than what only the run knows."""
+    if padding != "valid":
+        return x
+    for axis, (size, gap) in enumerate(zip(sizes, gaps, strict=True), 1):
+        if x.shape[axis] is None or not isinstance(size, int):
+            reach, there = (size - 1) * gap + 1, tf.shape(x)[axis]
+            text = ["a window of", reach, "does not fit on a spatial axis of", there]
+            with tf.control_dependencies([tf.debugging.Assert(there >= reach, text)]):
+                x = tf.identity(x)
+    return x

@@ -10,8 +10,8 @@ import numpy as np
 import tensorflow as tf
 
 from kbridge.backends.engine import Engine
-from kbridge.backends.tensorflow import support
 from kbridge.backends.tensorflow.failures import cleared
+from kbridge.backends.tensorflow.support import EAGER, Build, building, is_native
 from kbridge.errors import ShapeError, SymbolicError
 from kbridge.symbolic import dtypes
 from kbridge.symbolic.host import HostInts
@@ -25,7 +25,7 @@ class TensorFlowEngine(Engine):
 
     name = "tensorflow"
     title = "TensorFlow"
-    tensor_class = support.EAGER
+    tensor_class = EAGER
     autodiff = "tape"
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class TensorFlowEngine(Engine):
 
     # --- values -----------------------------------------------------------------------------------
 
-    is_native = staticmethod(support.is_native)
+    is_native = staticmethod(is_native)
 
     def taken(self, native: Any) -> Any:
         return native if isinstance(native, tf.Tensor) else tf.convert_to_tensor(native)
@@ -156,48 +156,61 @@ class TensorFlowEngine(Engine):
 
 
 class Compiled:
-    """A plan as one graph: reads the variables, computes all, then gives variables their values."""
+    """A plan as one graph: reads the variables, computes all, then gives variables their values.
+
+    The graph is built once for all sizes. A second one may serve feeds without elements, where
+    the first holds an operation that they would need treated apart.
+    """
 
     def __init__(self, plan: Any, feeds: Sequence[Any], count: int, targets: Sequence[Any]) -> None:
         self.plan = plan
         self.count = count
         self.targets = targets
         self.given = len(feeds)
-        signature = [tf.TensorSpec(feed.shape, feed.dtype) for feed in feeds]
+        self.signature = [tf.TensorSpec(feed.shape, feed.dtype) for feed in feeds]
         if plan.draws:
-            signature.append(tf.TensorSpec((len(plan.draws),), tf.int64))
-        with tf.init_scope(), cleared():
-            self.function = tf.function(self.body, input_signature=signature, autograph=False)
-            concrete = self.function.get_concrete_function()
-            self.captured = concrete.captured_inputs
-            self.concrete = concrete.inference_fn
+            self.signature.append(tf.TensorSpec((len(plan.draws),), tf.int64))
+        self.first = self.built(empty=False)
+        self.second: Any = None
+
+    def built(self, empty: bool) -> Any:
+        """The graph, its function, and the variables and constants that it reads."""
+        graph = Build(self.plan.differentiates, empty)
+        with tf.init_scope(), cleared(), building(graph):
+            # tf.function itself is left aside: to check the arguments costs it as much as some
+            # ten operations. It is kept since its graph lives no longer.
+            function = tf.function(self.body, input_signature=self.signature, autograph=False)
+            concrete = function.get_concrete_function()
+        return graph, concrete.inference_fn.call_flat, concrete.captured_inputs, function
 
     def body(self, *args: Any) -> list[Any]:
-        """The graph; it is built once."""
+        """What a graph holds."""
         keys = tf.unstack(args[self.given]) if self.plan.draws else ()
         values = [variable.storage.read_value() for variable in self.plan.variables]
-        with nullcontext() if self.plan.differentiates else support.undifferentiated():
-            results = self.plan.run(args[: self.given], values, keys)
+        results = self.plan.run(args[: self.given], values, keys)
         results = [_tensor(result) for result in results]
         outputs, updates = results[: self.count], results[self.count :]
         updates = [
             tf.ensure_shape(value, variable.shape)
             for value, variable in zip(updates, self.targets, strict=True)
         ]
+        # If anything fails, no variable has changed.
         with tf.control_dependencies([*outputs, *updates]):
             for variable, value in zip(self.targets, updates, strict=True):
                 variable.storage.assign(value, read_value=False)
         return outputs
 
     def __call__(self, natives: list[Any]) -> list[Any]:
+        graph, call, captured, _ = self.first
+        if graph.sensitive and any(0 in native.shape.as_list() for native in natives):
+            self.second = self.second or self.built(empty=True)
+            _, call, captured, _ = self.second
         draws = self.plan.draws
         if draws:
             keys = tf.constant([next(draw.stream) for draw in draws], tf.int64)
             natives = [*natives, keys]
         with cleared():
-            # The function itself: what tf.function adds to check its arguments costs as much
-            # as some ten operations.
-            return list(self.concrete.call_flat(*natives, *self.captured) or ())
+            return list(call(*natives, *captured) or ())
 
 
 def _outside() -> Any:

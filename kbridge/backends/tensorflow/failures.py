@@ -13,7 +13,8 @@ from kbridge.errors import ArgumentError, IndexRangeError, KBridgeError, ShapeEr
 _INDEX = re.compile(r"indices\S* =\]? \[*(-?\d+).*?is not in \[0,\]? \[?(\d+)")
 _SLICE = re.compile(r"slice index (-?\d+) of dimension (\d+) out of bounds")
 _NODE = re.compile(r"^\{\{function_node [^}]*\}\}\s*|\s*\[Op:\w+\].*$")
-_SHAPES = ("shape", "dimension", "size", "rank", "broadcast")
+_ASSERT = "assertion failed:"
+_SHAPES = ("shape", "dimension", "size", "rank", "broadcast", "window")
 
 
 def clear(error: Exception) -> KBridgeError:
@@ -29,6 +30,8 @@ def clear(error: Exception) -> KBridgeError:
         return IndexRangeError(f"K.getitem: the index {index} is out of range on axis {axis}.")
     lines = (_NODE.sub("", line.strip()) for line in text.splitlines())
     first = next((line for line in lines if line and not line.startswith("Detected at")), "")
+    if first.startswith(_ASSERT):
+        first = re.sub(r"[][]", "", first.removeprefix(_ASSERT)).strip()
     kind = ShapeError if any(word in first.lower() for word in _SHAPES) else ArgumentError
     return kind(f"TensorFlow cannot run this: {first}")
 

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from kbridge.api.rules import as_data_format
 from kbridge.backends.tensorflow.support import number
+from kbridge.symbolic import conv_shapes
 
 softplus = tf.nn.softplus
 softsign = tf.nn.softsign
@@ -43,9 +44,9 @@ def softmax(x: Any, axis: int = -1) -> Any:
 
 
 def bias_add(x: Any, bias: Any, data_format: str | None = None) -> Any:
-    rank = x.shape.rank
-    if as_data_format(data_format) == "channels_last" or rank == 2:
-        return tf.add(x, bias)
+    rank, layout = x.shape.rank, as_data_format(data_format)
+    first = layout == "channels_first" and rank > 2
     if bias.shape.rank == 1:
-        return tf.add(x, tf.reshape(bias, [-1] + [1] * (rank - 2)))
-    return tf.add(x, tf.transpose(bias, (rank - 2, *range(rank - 2))))
+        return tf.nn.bias_add(x, bias, "NCHW" if first else "NHWC")
+    conv_shapes.bias_add(tuple(x.shape), tuple(bias.shape), layout)
+    return tf.add(x, tf.transpose(bias, (rank - 2, *range(rank - 2))) if first else bias)

@@ -83,10 +83,10 @@ def reverse(x: Any, axes: Any) -> Any:
     return tf.reverse(x, np.atleast_1d(axes).astype(np.int32))
 
 
-def one_hot(indices: Any, num_classes: int) -> Any:
+def one_hot(indices: Any, num_classes: int, dtype: str | None = None) -> Any:
     if indices.dtype not in (tf.uint8, tf.int8, tf.int32, tf.int64):
         indices = tf.cast(indices, tf.int64)
-    return tf.one_hot(indices, one_size(num_classes), dtype=config.floatx())
+    return tf.one_hot(indices, one_size(num_classes), dtype=dtype or config.floatx())
 
 
 # --- picking ----------------------------------------------------------------------------------

@@ -23,17 +23,30 @@ except ImportError:  # not a public name: without it every result is made fit fo
 #: The class of a tensor that has a value.
 EAGER = type(tf.constant(0))
 
-_undifferentiated: ContextVar[bool] = ContextVar("kbridge_tf_undifferentiated", default=False)
+class Build:
+    """A graph that is being built for K.function."""
+
+    def __init__(self, differentiates: bool, empty: bool) -> None:
+        #: Whether gradients are asked of it.
+        self.differentiates = differentiates
+        #: Whether it is for feeds of which one is empty.
+        self.empty = empty
+        #: Whether it holds an operation that must know this.
+        self.sensitive = False
+
+
+_build: ContextVar[Build | None] = ContextVar("kbridge_tensorflow_build", default=None)
+build = _build.get
 
 
 @contextmanager
-def undifferentiated() -> Iterator[None]:
-    """A scope that builds a graph of which no gradient will be asked."""
-    token = _undifferentiated.set(True)
+def building(graph: Build) -> Iterator[Build]:
+    """A scope in which ``graph`` is built."""
+    token = _build.set(graph)
     try:
-        yield
+        yield graph
     finally:
-        _undifferentiated.reset(token)
+        _build.reset(token)
 
 
 _VALUES = frozenset({EAGER, int, float, bool, type(None)})
@@ -43,7 +56,8 @@ def recorded(x: Any, y: Any = None) -> bool:
     """Whether a gradient may be asked of what is computed from ``x`` and ``y``."""
     if (x.__class__ in _VALUES and y.__class__ in _VALUES) or tf.executing_eagerly():
         return _tape_records()
-    return not _undifferentiated.get()
+    graph = build()
+    return graph is None or graph.differentiates
 
 
 def is_native(value: Any) -> bool:

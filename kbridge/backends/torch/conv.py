@@ -11,8 +11,8 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from kbridge.api.rules import as_data_format
-from kbridge.errors import ArgumentError
+from kbridge.backends.torch.values import channels_last
+from kbridge.errors import ArgumentError, ShapeError
 from kbridge.symbolic.conv_shapes import check_padding, same_padding, tuple_of
 
 
@@ -24,13 +24,10 @@ def conv2d(
     data_format: str | None = None,
     dilation_rate: Any = (1, 1),
 ) -> Any:
-    last = as_data_format(data_format) == "channels_last"
-    steps = tuple_of(strides, 2, "strides")
-    gaps = tuple_of(dilation_rate, 2, "dilation_rate")
+    x, last = _channels_second(x, data_format)
+    steps, gaps = _pair(strides), _pair(dilation_rate)
     if max(steps) > 1 and max(gaps) > 1:
         raise ArgumentError("strides and dilation_rate cannot both be above 1")
-    if last:
-        x = x.permute(0, 3, 1, 2)
     around = [0, 0]
     if check_padding(padding) == "same":
         pairs = _around(x, kernel.shape[:2], steps, gaps)
@@ -40,6 +37,19 @@ def conv2d(
             x = torch.constant_pad_nd(x, (0, right - left, 0, bottom - top))
     result = F.conv2d(x, kernel.permute(3, 2, 0, 1), None, steps, around, gaps)
     return result.permute(0, 2, 3, 1) if last else result
+
+
+def _channels_second(x: Any, data_format: Any) -> tuple[Any, bool]:
+    """``x`` as PyTorch takes it, and whether its channels were the last axis."""
+    if x.dim() != 4:  # PyTorch would take an image without the batch
+        raise ShapeError(f"an input of rank 4 is needed, got {tuple(x.shape)}")
+    last = channels_last(data_format)
+    return (x.permute(0, 3, 1, 2) if last else x), last
+
+
+def _pair(value: Any) -> Any:
+    """Two sizes; PyTorch refuses what is no size."""
+    return value if value.__class__ is tuple and len(value) == 2 else tuple_of(value, 2, "sizes")
 
 
 def _around(x: Any, sizes: Any, steps: Any, gaps: Any = (1, 1)) -> list[tuple[int, int]]:
@@ -56,10 +66,8 @@ def pool2d(
     data_format: str | None = None,
     pool_mode: str = "max",
 ) -> Any:
-    last = as_data_format(data_format) == "channels_last"
-    sizes, steps = tuple_of(pool_size, 2, "pool_size"), tuple_of(strides, 2, "strides")
-    if last:
-        x = x.permute(0, 3, 1, 2)
+    x, last = _channels_second(x, data_format)
+    sizes, steps = _pair(pool_size), _pair(strides)
     same = check_padding(padding) == "same"
     around, first = [0, 0], [0, 0]
     if same:

@@ -14,7 +14,6 @@ subtract = torch.sub
 multiply = torch.mul
 divide = torch.div
 floor_divide = torch.floor_divide
-mod = torch.remainder
 pow = torch.pow
 negative = torch.neg
 matmul = torch.matmul
@@ -38,7 +37,12 @@ greater_equal = operator.ge
 less = operator.lt
 less_equal = operator.le
 
-_NUMBERS = frozenset({float, int, bool})
+_NUMBERS = (float, int)
+
+
+def mod(x: Any, y: Any) -> Any:
+    # With a number on the left PyTorch has no derivative.
+    return torch.remainder(beside(x, y) if isinstance(x, _NUMBERS) else x, y)
 
 
 def maximum(x: Any, y: Any) -> Any:
@@ -51,9 +55,9 @@ def minimum(x: Any, y: Any) -> Any:
 
 def _tensors(x: Any, y: Any) -> tuple[Any, Any]:
     """Both operands as tensors, where one may be a number."""
-    if x.__class__ in _NUMBERS:
+    if isinstance(x, _NUMBERS):
         return beside(x, y), y
-    return x, beside(y, x) if y.__class__ in _NUMBERS else y
+    return x, beside(y, x) if isinstance(y, _NUMBERS) else y
 
 
 def abs(x: Any) -> Any:
@@ -70,7 +74,7 @@ def sqrt(x: Any) -> Any:
 
 
 def clip(x: Any, min_value: Any, max_value: Any) -> Any:
-    if min_value.__class__ in _NUMBERS and max_value.__class__ in _NUMBERS:
+    if isinstance(min_value, _NUMBERS) and isinstance(max_value, _NUMBERS):
         return torch.clamp(x, min_value, max_value if max_value > min_value else min_value)
     if min_value is None and max_value is None:
         return x.clone()

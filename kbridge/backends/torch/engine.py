@@ -33,6 +33,7 @@ class TorchEngine(Engine):
     name = "torch"
     title = "PyTorch"
     tensor_class = torch.Tensor
+    subclasses = (torch.nn.Parameter,)
     autodiff = "tape"
     #: ``compile``: True, or a dictionary of options of ``torch.compile``.
     options = MappingProxyType({"compile": False})
@@ -134,8 +135,10 @@ class TorchEngine(Engine):
 
 
 def _tensor(array: Any) -> Any:
-    """A tensor over the memory of a NumPy array; outside inference mode, so that it may be used
-    for gradients later."""
+    """A tensor over the memory of a NumPy array, never one of inference mode.
+
+    Such a tensor could take no part in a gradient later.
+    """
     if _is_inference():
         with torch.inference_mode(False):
             return _tensor(array)

@@ -7,8 +7,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from kbridge.api.rules import as_data_format
-from kbridge.backends.torch.values import beside
+from kbridge.backends.torch.values import channels_last
 from kbridge.errors import ShapeError
 from kbridge.symbolic.shapes import normalize_axis
 
@@ -39,7 +38,7 @@ def softsign(x: Any) -> Any:
 def bias_add(x: Any, bias: Any, data_format: str | None = None) -> Any:
     rank, width = x.dim(), bias.dim()
     channels = rank - 1
-    if rank > 2 and as_data_format(data_format) == "channels_first":
+    if rank > 2 and not channels_last(data_format):
         channels = 1
     if width == 1 < rank and bias.shape[0] == x.shape[channels]:
         return torch.add(x, bias if channels == rank - 1 else bias.reshape(-1, *[1] * (rank - 2)))
@@ -55,16 +54,18 @@ def batch_normalization(
 ) -> Any:
     rank = x.dim()
     axis = normalize_axis(axis, rank)
-    wide = [-1 if i == axis else 1 for i in range(rank)]
-
-    def along(value: Any) -> Any:
-        tensor = value if isinstance(value, torch.Tensor) else beside(value, x)
-        last = axis == rank - 1 or tensor.dim() in (0, rank)
-        return tensor if last else tensor.reshape(wide)
-
-    scale = torch.rsqrt(along(var) + epsilon)
+    if axis != rank - 1:
+        mean, var, beta, gamma = (_along(t, axis, rank) for t in (mean, var, beta, gamma))
+    scale = torch.rsqrt(var + epsilon)
     if gamma is not None:
-        scale = scale * along(gamma)
-    centred = x - along(mean)
-    # Not F.batch_norm, whose running statistics get no gradient; as few passes over x.
-    return centred * scale if beta is None else torch.addcmul(along(beta), centred, scale)
+        scale = scale * gamma
+    # Not F.batch_norm: its statistics get no gradient, and it multiplies before it subtracts.
+    centred = x - mean
+    return centred * scale if beta is None else torch.addcmul(beta, centred, scale)
+
+
+def _along(tensor: Any, axis: int, rank: int) -> Any:
+    """A vector as a tensor that broadcasts along ``axis``."""
+    if tensor is None or tensor.dim() in (0, rank):
+        return tensor
+    return tensor.reshape([-1 if i == axis else 1 for i in range(rank)])

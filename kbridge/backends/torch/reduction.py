@@ -68,23 +68,23 @@ def mean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 def var(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     if axis.__class__ in _LISTS and not axis:
         return x - x
+    if not x.numel():
+        return torch.mean(x, axis, keepdims)  # nan, of which torch.var warns
     return torch.var(x, axis, correction=0, keepdim=keepdims)
 
 
 def any(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    return _truth(torch.any, x, axis, keepdims)
+    truth = x if x.dtype is torch.bool else x != 0  # of uint8 PyTorch would make uint8
+    if axis.__class__ in _LISTS and not axis:
+        return truth.clone()
+    return torch.any(truth, axis, keepdims)
 
 
 def all(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    return _truth(torch.all, x, axis, keepdims)
-
-
-def _truth(function: Any, x: Any, axis: Any, keepdims: bool) -> Any:
-    if x.dtype is not torch.bool:
-        x = x != 0  # of uint8 PyTorch would make uint8
+    truth = x if x.dtype is torch.bool else x != 0
     if axis.__class__ in _LISTS and not axis:
-        return x.clone()
-    return function(x, axis, keepdims)
+        return truth.clone()
+    return torch.all(truth, axis, keepdims)
 
 
 def argmax(x: Any, axis: int = -1) -> Any:

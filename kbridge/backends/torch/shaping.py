@@ -96,9 +96,9 @@ def _check(reference: Any, indices: Any) -> None:
         )
 
 
-def one_hot(indices: Any, num_classes: int) -> Any:
-    classes = torch.arange(num_classes, device=indices.device)
-    return (indices.unsqueeze(-1) == classes).to(TORCH[config.floatx()])
+def one_hot(indices: Any, num_classes: int, dtype: str | None = None) -> Any:
+    classes = torch.arange(int(num_classes), device=indices.device)
+    return (indices.unsqueeze(-1) == classes).to(TORCH[dtype or config.floatx()])
 
 
 def slice(x: Any, start: Any, size: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from kbridge.api.rules import as_data_format
 from kbridge.symbolic.dtypes import DTYPES
 
 TORCH = {name: getattr(torch, name) for name in DTYPES}
@@ -21,3 +22,10 @@ def ints(value: Any) -> tuple[int, ...]:
 def beside(number: float, tensor: Any) -> Any:
     """A number as a tensor of rank 0 with the dtype and the device of ``tensor``."""
     return torch.scalar_tensor(number, dtype=tensor.dtype, device=tensor.device)
+
+
+def channels_last(data_format: Any) -> bool:
+    """Whether a data format, which may be left to the configuration, has the channels last."""
+    if data_format == "channels_first":
+        return False
+    return data_format == "channels_last" or as_data_format(data_format) == "channels_last"

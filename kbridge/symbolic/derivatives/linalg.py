@@ -44,7 +44,7 @@ def _counted(groups: Sequence[Axes]) -> tuple[Axes, ...]:
 def _sizes(K: Any, x: Any, groups: Sequence[Axes]) -> list[Any]:
     """The size of each group of axes; one that only the run knows is -1, several are tensors."""
     sizes = [[x.shape[axis] for axis in group] for group in groups]
-    known = [None if None in part else prod(part) for part in sizes]  # type: ignore[arg-type]
+    known = [None if None in part else prod(part) for part in sizes]
     if known.count(None) == 1 and 0 not in known:
         return [-1 if size is None else size for size in known]
     if None not in known:

@@ -64,15 +64,10 @@ rule("logsumexp", _logsumexp)
 # --- products: exact where elements are 0, so nothing is divided ---------------------------------
 
 
-def part(K: Any, x: Any, axis: int, start: int | None, stop: int | None) -> Any:
-    """``x[start:stop]`` along an axis counted from the front."""
-    return x[(slice(None),) * axis + (slice(start, stop),)]
-
-
 def before(K: Any, x: Any, axis: int, first: float) -> Any:
     """``x`` moved on by one along ``axis``, with ``first`` in front."""
     pairs = [(1 if a == axis else 0, 0) for a in range(len(x.shape))]
-    return K.pad(part(K, x, axis, None, -1), pairs, first)
+    return K.pad(x, pairs, first)[(slice(None),) * axis + (slice(None, -1),)]
 
 
 def _earlier(K: Any, x: Any, axis: int) -> Any:

@@ -1,0 +1,73 @@
+"""Compiling a generated function, in sections where it is long.
+
+CPython's compiler takes some kilobytes of memory for each line of one function. A long plan
+therefore becomes several functions, which hand on values in a dictionary: each section takes what
+it reads, for good where nobody later does, so that a value is still freed after its last use.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+#: The most lines of one function.
+LENGTH = 2000
+
+_LOCAL = re.compile(r"\b[atvk]\d+\b")
+
+
+def compile_run(
+    reads: Sequence[tuple[Sequence[str], str]],
+    body: Sequence[str],
+    results: Sequence[str],
+    namespace: dict[str, Any],
+) -> str:
+    """Define ``run(feeds, variables, keys)`` in ``namespace``; return its source.
+
+    ``reads`` are the names to which each argument is unpacked; ``body`` works on these, and
+    ``run`` returns the list of ``results``.
+    """
+    head = [f"{', '.join(names)}, = {source}" for names, source in reads if names]
+    arguments = "feeds, variables, keys"
+    if len(body) <= LENGTH or any(line.startswith(" ") for line in body):
+        lines = [*head, *body, f"return [{', '.join(results)}]"]
+        return _define("run", arguments, lines, namespace)
+    pieces = [body[i : i + LENGTH] for i in range(0, len(body), LENGTH)]
+    needed = set(results)
+    source = []
+    for number, piece in reversed(list(enumerate(pieces))):
+        lines = _section(piece, needed)
+        source.append(_define(f"run_{number}", "values", lines, namespace))
+    given = ", ".join(f"{name!r}: {name}" for name in sorted(needed))
+    calls = [f"run_{number}(values)" for number in range(len(pieces))]
+    found = ", ".join(f"values[{name!r}]" for name in results)
+    lines = [*head, f"values = {{{given}}}", *calls, f"return [{found}]"]
+    return "".join([*reversed(source), _define("run", arguments, lines, namespace)])
+
+
+def _section(piece: Sequence[str], needed: set[str]) -> list[str]:
+    """The lines of one section; ``needed``, read after it, becomes what is read from it on."""
+    made: set[str] = set()
+    read: dict[str, None] = {}
+    for line in piece:
+        target, _, value = line.partition(" = ")  # without an assignment all is target
+        used = _LOCAL.findall(value or target)
+        read.update((name, None) for name in used if name not in made)
+        if value:
+            made.update(_LOCAL.findall(target))
+    kept = needed - made
+    take = [
+        f"{name} = values[{name!r}]" if name in kept else f"{name} = values.pop({name!r})"
+        for name in read
+    ]
+    give = [f"values[{name!r}] = {name}" for name in sorted(needed & made)]
+    needed -= made
+    needed.update(read)
+    return [*take, *piece, *give]
+
+
+def _define(name: str, arguments: str, lines: Sequence[str], namespace: dict[str, Any]) -> str:
+    source = "\n".join([f"def {name}({arguments}):", *(f"    {line}" for line in lines), ""])
+    exec(compile(source, "<kbridge plan>", "exec"), namespace)
+    return source
