@@ -178,7 +178,7 @@ def _in_dtype(dtype: str) -> Check:
             }
 
         error = 0.0
-        if record.eager and "eager" not in each.left_out:
+        if lab_.has_natives and record.eager and "eager" not in each.left_out:
             error = _eager(lab_, record, each, lab_.operands(record, each, dtype))
         found = taken(lab_.group(record.name, "dtypes", build), f"{each.id}/{dtype}")
         for tensor, value in zip(found.outputs, found.values, strict=True):

@@ -6,7 +6,6 @@ import importlib.util
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,7 +20,7 @@ if importlib.util.find_spec("kbridge.conformance") is None:
     sys.modules["kbridge.conformance"] = importlib.util.module_from_spec(_spec)
     _spec.loader.exec_module(sys.modules["kbridge.conformance"])
 
-from kbridge import config, loader
+from kbridge import loader
 from kbridge.conformance import suite
 from kbridge.errors import BackendError
 
@@ -66,6 +65,3 @@ def fresh_settings() -> Iterator[None]:
     suite.reset()
     yield
     suite.reset()
-
-
-__all__ = ["config", "Any"]

@@ -8,4 +8,11 @@ it where there is one.
 
 from __future__ import annotations
 
-EXPECTED: dict[tuple[str, ...], tuple[type[BaseException], str]] = {}
+from kbridge.errors import UnsupportedError
+
+EXPECTED: dict[tuple[str, ...], tuple[type[BaseException], str]] = {
+    ("jax", "switch-fed-of-branches-that-differ"): (
+        UnsupportedError,
+        "jax.jit fixes every size while it traces; the contract asks for a clear error",
+    ),
+}

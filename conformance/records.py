@@ -232,26 +232,35 @@ class Program:
     """A function of ``K``, what it must return, and what it shows."""
 
     def __init__(
-        self, function: Callable[..., Any], expect: Any, covers: str, tolerance: float
+        self,
+        function: Callable[..., Any],
+        expect: Any,
+        covers: str,
+        tolerance: float,
+        natives: bool,
     ) -> None:
         self.function = function
         self.expect = expect
         self.covers = covers.split()
         self.topic = _topic
         self.tolerance = tolerance
+        self.natives = natives
 
 
-def program(expect: Any, covers: str = "", tolerance: float = 1e-5) -> Callable[..., Any]:
+def program(
+    expect: Any, covers: str = "", tolerance: float = 1e-5, natives: bool = False
+) -> Callable[..., Any]:
     """Declare a program: ``expect`` holds the values that it must return, in the same structure.
 
-    ``covers`` names the operations of the contract that it tests.
+    ``covers`` names the operations of the contract that it tests. ``natives``: it is about native
+    tensors, which a backend with a graph of its own does not show.
     """
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
         name = function.__name__.strip("_").replace("_", "-")
         if name in PROGRAMS:
             raise ValueError(f"there are two programs {name}")
-        PROGRAMS[name] = Program(function, expect, covers, tolerance)
+        PROGRAMS[name] = Program(function, expect, covers, tolerance, natives)
         return function
 
     return declare

@@ -73,7 +73,7 @@ class Report:
         topic = facts.get("topic", "contract")
         outcome = "expected" if hasattr(report, "wasxfail") else report.outcome
         self.counts[topic][outcome] += 1
-        name = re.sub(r"^.*::", "", report.nodeid)
+        name = re.sub(r"^.*::|@[^@\]]*$", "", report.nodeid)
         if outcome == "failed":
             self.failures.append((name, _first_line(report)))
         elif outcome == "skipped":

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kbridge.api.declare import OPERATIONS
+from kbridge.binding import OPERATIONS
 from kbridge.conformance import suite
 from kbridge.conformance.contract import ADDED, NAMES, NOT_BUILT, OLD_NAMES
 from kbridge.conformance.expected_failures import EXPECTED

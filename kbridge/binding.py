@@ -240,7 +240,7 @@ def _generate(backend: Backend) -> dict[str, Any]:
 
 def _alike(tensors: Any, kind: Any) -> bool:
     """Whether a list holds native tensors of exactly one class and one dtype."""
-    if tensors.__class__ not in (list, tuple) or not tensors:
+    if (tensors.__class__ is not list and tensors.__class__ is not tuple) or not tensors:
         return False
     first = tensors[0]
     if first.__class__ is not kind:

@@ -11,13 +11,14 @@ import importlib
 import platform
 import subprocess
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from importlib import metadata
 from pathlib import Path
 
 import kbridge
 from kbridge import config, loader
-from kbridge.errors import KBridgeError
+from kbridge.errors import BrokenBackendError, KBridgeError
 
 # Engines whose package is not called like their module, by the names to try.
 _DISTRIBUTIONS = {"tensorflow": ("tensorflow", "tensorflow-cpu", "tf-nightly", "tensorflow-macos")}
@@ -38,6 +39,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = parser.parse_args(argv)
     try:
         return _COMMANDS[given.command](given.args)
+    except BrokenBackendError as error:  # its message speaks of the traceback
+        traceback.print_exception(error)
+        return 1
     except KBridgeError as error:
         return _fail(str(error))
 

@@ -12,7 +12,7 @@ import pytest
 
 import kbridge
 from kbridge import errors
-from kbridge.api.declare import OPERATIONS
+from kbridge.binding import OPERATIONS
 
 
 def native(K, value, dtype="float32"):

@@ -550,3 +550,38 @@ def test_threads_share_a_function() -> None:
     for thread in threads:
         thread.join()
     assert all(r == [[-np.inf, -np.inf]] * 50 for r in results)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: K.argmax(x, axis=None),
+        lambda x: K.softmax(x, axis=None),
+        lambda x: K.repeat_elements(x, 2, None),
+        lambda x: K.concatenate([x, x], axis=None),
+        lambda x: K.squeeze(x, None),
+        lambda x: K.expand_dims(x, None),
+        lambda x: K.permute_dimensions(x, None),
+        lambda x: K.stack([x, x], axis=None),
+        lambda x: K.cumsum(x, None),
+    ],
+)
+def test_what_numpy_would_do_along_all_axes_is_an_error(program: Any) -> None:
+    with pytest.raises((TypeError, ShapeError)) as caught:
+        program(np.ones((2, 1)))
+    assert "K." in str(caught.value)
+
+
+def test_an_update_does_not_keep_what_the_caller_may_change() -> None:
+    x = K.placeholder((2, 1, 1, 1))
+    n = K.placeholder((2,), dtype="int32")
+    v, w = K.variable(np.zeros((2, 1, 1, 1))), K.variable([0, 0], dtype="int32")
+    pooled = K.pool2d(x, (1, 1), (1, 1), "valid", "channels_last")
+    f = K.function([x, n], [], updates=[K.update(v, pooled), K.update(w, K.round(n))])
+    a, b = np.ones((2, 1, 1, 1), "float32"), np.array([1, 2], "int32")
+    f([a, b])
+    a[...], b[...] = 5.0, 5
+    assert K.get_value(v).ravel().tolist() == [1.0, 1.0]
+    assert K.get_value(w).tolist() == [1, 2]
+    assert a.flags.writeable
+    assert b.flags.writeable

@@ -14,6 +14,9 @@ from kbridge.loader import BUILTIN
 README = Path(__file__).parents[1].joinpath("README.md").read_text()
 
 
+MARKED = re.findall(r"(?s)<!-- (runs|continues|file):(.*?)-->\n```python\n(.*?)```", README)
+
+
 class Example(NamedTuple):
     code: str
     backends: list[str]
@@ -23,13 +26,13 @@ def examples() -> tuple[list[Example], dict[str, str]]:
     """The examples to run, and the files that they need."""
     run: list[Example] = []
     files: dict[str, str] = {}
-    for kind, what, code in re.findall(r"(?s)<!-- (\w+): (.*?) -->\n```python\n(.*?)```", README):
+    for kind, what, code in MARKED:
         if kind == "file":
-            files[what] = code
-            continue
-        names, _, follows = what.partition("; ")
-        before = run[-1].code + "\nprint('---')\n" if follows else ""
-        run.append(Example(before + code, names.split()))
+            files[what.strip()] = code
+        elif kind == "continues":
+            run[-1] = Example(run[-1].code + code, run[-1].backends)
+        else:
+            run.append(Example(code, what.split()))
     return run, files
 
 
@@ -37,8 +40,9 @@ EXAMPLES, FILES = examples()
 CASES = [(number, name) for number, ex in enumerate(EXAMPLES) for name in ex.backends]
 
 
-def test_every_python_block_is_tested():
-    assert README.count("```python") == len(EXAMPLES) + len(FILES) >= 5
+def test_every_python_block_is_run():
+    assert README.count("```python") == len(MARKED) >= 5
+    assert all(code.count("\n") <= 40 for _, _, code in MARKED)
 
 
 @pytest.mark.parametrize(("number", "backend"), CASES)
@@ -51,15 +55,9 @@ def test_example(number, backend, script, tmp_path):
         (tmp_path / name).write_text(text)
     done = script(code, KERAS_BACKEND=backend)
     assert done.returncode == 0, done.stderr
-    last = code.rpartition("print('---')")[2]
-    promised = re.findall(r"(?m)^# prints (.*)$", last)
+    promised = re.findall(r"(?m)^# prints (.*)$", code)
     assert promised
-    assert done.stdout.rpartition("---\n")[2].splitlines() == promised
-
-
-def test_examples_are_short():
-    for example in EXAMPLES:
-        assert example.code.rpartition("print('---')")[2].count("\n") <= 26
+    assert done.stdout.splitlines() == promised
 
 
 def test_what_is_said_of_the_contract():

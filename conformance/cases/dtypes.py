@@ -45,11 +45,8 @@ def recorded_dtypes_meet(K: Any) -> Any:
     return tuple(map(K.dtype, sums)), tuple(map(K.dtype, largest)), names
 
 
-@program((MEET, MEET, MEET), covers="maximum concatenate stack")
+@program((MEET, MEET, MEET), covers="maximum concatenate stack", natives=True)
 def native_dtypes_meet(K: Any) -> Any:
-    if not getattr(K.engine, "has_graph", True):
-        return MEET, MEET, MEET
-
     def native(dtype: str) -> Any:
         return K.engine.from_numpy(np.array([1, 0], K.eval(_one(K, dtype)).dtype), dtype)
 

@@ -38,7 +38,7 @@ record(
     *_shapes(away),
     case(values([-1.5, 0.0, 2.0])).named("kink").slope([-1.0, 0.0, 1.0]),
     case(values([-INF, INF, NAN])).named("special").without("gradient"),
-    dtypes=f"{FLOATS} int32 int64 int8",
+    dtypes=f"{FLOATS} int32 int64 int8 bool",
 )
 record(
     "sqrt",
@@ -235,7 +235,7 @@ for _name, _choose in (("maximum", max), ("minimum", min)):
         .slope(*(([0.0, 0.5, 1.0], [1.0, 0.5, 0.0])[:: 1 if _name == "maximum" else -1])),
         case(values([1.0, NAN, INF]), values([NAN, 1.0, 2.0])).named("special").without("gradient"),
         result="common",
-        dtypes=f"{FLOATS} {INTS}",
+        dtypes=f"{FLOATS} {INTS} bool",
     )
 
 record(
@@ -284,9 +284,9 @@ record(
 # --- operators ---------------------------------------------------------------------------------
 
 for _name, _operator, _dtypes in (
-    ("add", operator.add, f"{FLOATS} {INTS}"),
+    ("add", operator.add, f"{FLOATS} {INTS} bool"),
     ("subtract", operator.sub, f"{FLOATS} int8 int32 int64"),
-    ("multiply", operator.mul, f"{FLOATS} {INTS}"),
+    ("multiply", operator.mul, f"{FLOATS} {INTS} bool"),
 ):
     record(
         _name,

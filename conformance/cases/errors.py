@@ -683,5 +683,5 @@ fault(
     E.ArgumentError,
     ValueError,
     text=r"^K\.maximum: .*belongs to the backend .*K\.get_value",
-    ways="once",
+    ways="native",
 )

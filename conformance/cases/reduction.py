@@ -65,7 +65,7 @@ record(
     .named("special")
     .without("gradient")
     .gives([NAN, INF]),
-    dtypes=f"{FLOATS} {INTS}",
+    dtypes=f"{FLOATS} {INTS} bool",
     exact=True,
 )
 record(
@@ -78,7 +78,7 @@ record(
     .named("special")
     .without("gradient")
     .gives([NAN, -INF]),
-    dtypes=f"{FLOATS} {INTS}",
+    dtypes=f"{FLOATS} {INTS} bool",
     exact=True,
 )
 record(
@@ -166,7 +166,7 @@ for _name, _choose in (("argmax", max), ("argmin", min)):
         case(values([2.0, 3.0, 2.0, 3.0])).named("first_of_equals"),
         result="int64",
         gradient=False,
-        dtypes=f"{FLOATS} {INTS}",
+        dtypes=f"{FLOATS} {INTS} bool",
     )
 
 record(

@@ -117,16 +117,14 @@ def _known(shape: Any) -> Any:
 def _filled(K: Any, shape: Any, value: float, dtype: Any, name: str | None) -> Any:
     """A variable; where the shape holds tensors, a tensor."""
     dtype = as_dtype(dtype)
-    if _is_symbolic(shape):
+    if _holds_tensors(K, shape):
         return K.full(shape, value, dtype)
     sizes: Any = shapes.shape_argument(check_dims(shape))
     return K.variable(np.full(sizes, value, dtypes.to_numpy(dtype)), dtype, name)
 
 
-def _is_symbolic(shape: Any) -> bool:
-    if isinstance(shape, (list, tuple)):
-        return any(isinstance(item, Tensor) for item in shape)
-    return isinstance(shape, Tensor)
+def _holds_tensors(K: Any, shape: Any) -> bool:
+    return any(map(K.is_tensor, shape if isinstance(shape, (list, tuple)) else [shape]))
 
 
 @graph_function

@@ -6,7 +6,7 @@ from typing import Any
 
 from kbridge.api.declare import operation
 from kbridge.api.rules import TensorLike
-from kbridge.symbolic import shapes
+from kbridge.symbolic import index_shapes, shapes
 
 
 @operation("x y", promote="x y", host=True, public=False)
@@ -84,7 +84,7 @@ def where(condition: TensorLike, x: TensorLike, y: TensorLike) -> Any:
 
 @operation(
     "x",
-    shape=lambda x, key: shapes.getitem(x.shape, _settled(key)),
+    shape=lambda x, key: index_shapes.getitem(x.shape, _settled(key)),
     host_arguments="key",
     host=True,
     public=False,

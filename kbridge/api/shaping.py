@@ -6,7 +6,7 @@ from typing import Any
 
 from kbridge.api.declare import composite, operation
 from kbridge.api.rules import TensorLike, as_axis, as_data_format, as_dtype
-from kbridge.symbolic import shapes
+from kbridge.symbolic import index_shapes, shapes
 
 
 def _first(tensors: Any) -> Any:
@@ -215,7 +215,7 @@ def _around(pairs: Any, data_format: str | None) -> Any:
 
 @operation(
     "reference indices",
-    shape=lambda reference, indices: shapes.gather(reference.shape, indices.shape),
+    shape=lambda reference, indices: index_shapes.gather(reference.shape, indices.shape),
     dtype=lambda reference, indices: reference.dtype,
     differentiable="reference",
 )
@@ -234,7 +234,7 @@ def gather(reference: TensorLike, indices: TensorLike) -> Any:
 
 @operation(
     "indices",
-    shape=lambda indices, n, dtype: shapes.one_hot(
+    shape=lambda indices, n, dtype: index_shapes.one_hot(
         indices.shape, shapes.dimension(_known(n), "num_classes")
     ),
     dtype=lambda indices, num_classes, dtype: dtype,
@@ -263,7 +263,7 @@ def reverse(x: TensorLike, axes: Any) -> Any:
 
 @operation(
     "x",
-    shape=lambda x, start, size: shapes.slice_(x.shape, _known(start), _known(size)),
+    shape=lambda x, start, size: index_shapes.slice_(x.shape, _known(start), _known(size)),
     host_arguments="start size",
 )
 def slice(x: TensorLike, start: Any, size: Any) -> Any:

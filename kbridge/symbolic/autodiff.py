@@ -16,6 +16,7 @@ from kbridge.api.declare import OPERATIONS, Operation
 from kbridge.errors import UnsupportedError
 from kbridge.symbolic import scopes
 from kbridge.symbolic.gradients import connected, topological
+from kbridge.symbolic.guards import Guards, is_choice
 from kbridge.symbolic.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -56,15 +57,18 @@ def _backwards(
 ) -> dict[Tensor, Tensor]:
     """The derivatives by ``sources``; nothing is passed on beyond ``ends``."""
     useful = connected(loss, sources, ends)
+    nodes = [node for node in reversed(topological([loss], ends)) if node in useful]
+    guards = Guards([*nodes, *ends], sources) if any(map(is_choice, nodes)) else None
     found = {loss: g}
-    for node in reversed(topological([loss], ends)):
-        if node not in useful or node not in found:
-            continue  # not on the way, or its derivative is zero
+    for node in nodes:
+        if node not in found:
+            continue  # its derivative is zero
         total = found[node] if node in sources else found.pop(node)
         if node.op is None:
             continue
         for x, part in _passed_on(K, node.op, node, total, useful):
-            found[x] = K.add(found[x], part) if x in found else part
+            kept = part if guards is None else guards.leave(K, node, x, part)
+            found[x] = K.add(found[x], kept) if x in found else kept
     return found
 
 

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 _VIEWS = frozenset(
     (
         *("identity", "reshape", "getitem", "transpose", "permute_dimensions", "squeeze"),
-        *("expand_dims", "flatten", "batch_flatten", "cast", "stop_gradient", "switch"),
-        *("choose", "slice", "reverse", "item", "clip", "tile", "repeat_elements"),
+        *("expand_dims", "flatten", "batch_flatten", "cast", "stop_gradient"),
+        *("choose", "slice", "reverse", "item", "clip", "tile", "repeat_elements", "round"),
+        *("sign", "pool2d", "broadcast_like", "sum_like", "reshape_like"),
     )
 )
 

@@ -302,7 +302,8 @@ class Writer:
         position = self.draws.setdefault(node, len(self.draws))
         seed = node.op.parameters.index("seed")
         maker = "host_key" if self.host_draws else "draw_key"
-        arguments[seed] = f"{maker}({node.seed!r}, k{position})"
+        # Not as a literal: the source of equal graphs is to be equal, and compiled once.
+        arguments[seed] = f"{maker}({self.constant(node.seed)}, k{position})"
 
     def host_draw(self, name: str, dtype: str) -> str:
         function, label = self.backend.host_function(name), f"d_{name}_{dtype}"

@@ -188,6 +188,6 @@ class _Functional:
             writer.names[loss] = value
             self.ready.add(loss)
         for position, node in enumerate(beside):
-            writer.names[node] = f"{extra}[{position}]"
+            writer.line(f"{writer.new_name(node)} = {extra}[{position}]")
             self.ready.add(node)
         return {s: f"{result}[{position}]" for position, s in enumerate(sources)}

@@ -546,4 +546,5 @@ def _describe(value: Any) -> str:
     if shape is None:
         return f"{value!r:.60}"
     named = f"{value.name!r} " if isinstance(value, Tensor) and value.op is None else ""
-    return f"{named}{tuple(shape)} {str(value.dtype).rpartition('.')[2]}"
+    sizes = tuple(shape) if getattr(shape, "rank", 0) is not None else "(unknown rank)"
+    return f"{named}{sizes} {str(value.dtype).rpartition('.')[2]}"

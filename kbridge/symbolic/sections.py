@@ -7,14 +7,24 @@ it reads, for good where nobody later does, so that a value is still freed after
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
+from types import CodeType
 from typing import Any
 
 #: The most lines of one function.
 LENGTH = 2000
 
 _LOCAL = re.compile(r"\b[atvk]\d+\b")
+
+
+def _code(source: str) -> CodeType:
+    return compile(source, "<kbridge plan>", "exec")
+
+
+#: Plans of equal graphs (every eager dropout makes one) share their code; long ones are not kept.
+_shared_code = functools.lru_cache(maxsize=512)(_code)
 
 
 def compile_run(
@@ -69,5 +79,5 @@ def _section(piece: Sequence[str], needed: set[str]) -> list[str]:
 
 def _define(name: str, arguments: str, lines: Sequence[str], namespace: dict[str, Any]) -> str:
     source = "\n".join([f"def {name}({arguments}):", *(f"    {line}" for line in lines), ""])
-    exec(compile(source, "<kbridge plan>", "exec"), namespace)
+    exec((_shared_code if len(source) < 10_000 else _code)(source), namespace)
     return source

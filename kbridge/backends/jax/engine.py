@@ -114,9 +114,9 @@ class JaxEngine(Engine):
         return isinstance(value, jax.Array)
 
     def from_numpy(self, array: Any, dtype: str) -> Any:
+        own = np.array(array, dtypes.to_numpy(dtype))  # JAX goes on to use the memory it is given
         with _concrete(), _mode(dtypes.is_64bit(dtype)):
-            # A copy is asked for, as JAX may otherwise use NumPy's memory.
-            return jnp.array(np.asarray(array), dtypes.to_numpy(dtype), copy=True)
+            return jax.device_put(own)
 
     def to_numpy(self, native: Any) -> Any:
         try:

@@ -13,7 +13,7 @@ from kbridge import config
 from kbridge.backends.jax import checks
 from kbridge.backends.jax.staging import Tracer, guarded, in_width, sizes
 from kbridge.errors import UnsupportedError
-from kbridge.symbolic import dtypes, shapes
+from kbridge.symbolic import dtypes, index_shapes, shapes
 from kbridge.symbolic.host import host_ints
 
 # Where JAX takes what the contract refuses, the contract's rule is asked: as each program is
@@ -162,7 +162,7 @@ def one_hot(indices: Any, num_classes: int, dtype: str | None = None) -> Any:
 
 @guarded("start", "size")
 def _slice(x: Any, start: Any, size: Any) -> Any:
-    lengths = shapes.slice_(x.shape, start, size)
+    lengths = index_shapes.slice_(x.shape, start, size)
     return lax.slice(x, start, [begin + n for begin, n in zip(start, lengths, strict=True)])
 
 
@@ -185,7 +185,7 @@ def slice(x: Any, start: Any, size: Any) -> Any:
             "K.slice: a size of -1 from a start that depends on data: the result's size is not "
             "known while JAX compiles. Give the size"
         )
-    shapes.slice_(x.shape, start, length)
+    index_shapes.slice_(x.shape, start, length)
     begins = [start[axis] for axis in range(x.ndim)]
     for axis, (begin, n) in enumerate(zip(begins, length, strict=True)):
         end = x.shape[axis] - n + 1
@@ -206,7 +206,7 @@ def _outside_axis(index: int, axis: int, *shape: int) -> str:
 
 def getitem(x: Any, key: Any) -> Any:
     key = tuple([_part(part) for part in key])
-    shapes.getitem(x.shape, key)  # JAX would clamp an index that is out of range
+    index_shapes.getitem(x.shape, key)  # JAX would clamp an index that is out of range
     axis, checked = 0, True
     for part in key:
         if part is Ellipsis:

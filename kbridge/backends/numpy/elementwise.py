@@ -44,7 +44,7 @@ def choose(condition: Any, x: Any, y: Any) -> Any:
 
 
 def square(x: Any) -> Any:
-    return np.multiply(x, x)  # np.square makes int8 of bool
+    return multiply(x, x)  # np.square makes int8 of bool
 
 
 def round(x: Any) -> Any:
@@ -71,8 +71,8 @@ def pow(x: Any, a: Any) -> Any:
 
 def clip(x: Any, min_value: Any, max_value: Any) -> Any:
     # The upper bound first: where the bounds cross, the lower one wins.
-    below = x if max_value is None else np.minimum(x, max_value)
-    return below if min_value is None else np.maximum(below, min_value)
+    below = x if max_value is None else minimum(x, max_value)
+    return below if min_value is None else maximum(below, min_value)
 
 
 def cast(x: Any, dtype: str) -> Any:

@@ -13,6 +13,10 @@ from kbridge.backends.engine import Engine
 from kbridge.symbolic import dtypes
 
 
+#: Operations along one axis that NumPy carries out along all where it is None.
+_ONE_AXIS = frozenset({"argmax", "argmin", "softmax", "repeat_elements"})
+
+
 class NumPyEngine(Engine):
     """Storage is never written in place, so that arrays may be shared inside the graph."""
 
@@ -67,7 +71,7 @@ class NumPyEngine(Engine):
     run_wide = run
 
     def dtype_guards(self, op: Operation, names: Sequence[str]) -> list[str]:
-        guards = []
+        guards = ["axis is not None"] if op.name in _ONE_AXIS else []
         if op.floating:
             guards.append(self.float_guard(names[0]))
         elif op.numeric:

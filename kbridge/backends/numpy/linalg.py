@@ -11,6 +11,8 @@ from kbridge.symbolic.shapes import batch_dot_axes
 
 transpose = np.transpose
 
+_dot = np.dot
+
 
 def _product(function: Any, x: Any, y: Any) -> Any:
     dtype = x.dtype
@@ -25,7 +27,7 @@ def matmul(x: Any, y: Any) -> Any:
 
 def dot(x: Any, y: Any) -> Any:
     if x.ndim < 3 and y.ndim < 3:
-        return np.dot(x, y) if x.dtype.itemsize > 2 else _product(np.dot, x, y)
+        return _dot(x, y) if x.dtype.itemsize > 2 else _product(_dot, x, y)
     if not x.ndim or not y.ndim:
         return np.multiply(x, y)
     # np.dot takes BLAS for matrices only.
@@ -35,7 +37,7 @@ def dot(x: Any, y: Any) -> Any:
         raise ValueError(x.shape, y.shape)
     kept, others = x.shape[:-1], turned.shape[1:]
     left, right = x.reshape(math.prod(kept), size), turned.reshape(size, math.prod(others))
-    return _product(np.dot, left, right).reshape(kept + others)
+    return _product(_dot, left, right).reshape(kept + others)
 
 
 def batch_dot(x: Any, y: Any, axes: Any = None) -> Any:

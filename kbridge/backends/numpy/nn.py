@@ -11,11 +11,14 @@ from kbridge.symbolic.conv_shapes import channel_axis
 
 tanh = np.tanh
 
+# An array beside an array: NumPy takes as long for a number as for the whole maximum.
+_ZEROS = {np.dtype(name): np.zeros((), name) for name in ("float16", "float32", "float64")}
+
 
 def relu(x: Any, alpha: Any = 0.0, max_value: Any = None, threshold: float = 0.0) -> Any:
     dead = alpha.__class__ is float and not alpha
     if dead and max_value is None and not threshold:
-        return np.maximum(x, 0)
+        return np.maximum(x, _ZEROS.get(x.dtype, 0))
     number = x.dtype.type  # bfloat16 would take a Python float for a wider one
     above = x if max_value is None else np.maximum(np.minimum(x, number(max_value)), 0)
     if dead:

@@ -15,6 +15,7 @@ from kbridge.symbolic.host import host_ints
 
 reverse = np.flip
 tile = np.tile
+stack = np.stack
 
 
 def shape(x: Any) -> Any:
@@ -29,16 +30,14 @@ def reshape(x: Any, shape: Any) -> Any:
     return x.reshape(shape)
 
 
-def permute_dimensions(x: Any, pattern: Any) -> Any:
-    return x.transpose(tuple(pattern))
-
-
 def concatenate(tensors: Any, axis: int = -1) -> Any:
+    if axis is None:  # which NumPy takes as an order to flatten
+        raise TypeError(axis)
     return np.concatenate(tensors, axis)
 
 
-def stack(x: Any, axis: int = 0) -> Any:
-    return np.stack(x, axis)
+def permute_dimensions(x: Any, pattern: Any) -> Any:
+    return x.transpose(tuple(pattern))
 
 
 def repeat_elements(x: Any, rep: int, axis: int) -> Any:

@@ -15,16 +15,16 @@ import tensorflow as tf
 
 from kbridge.api.rules import as_data_format
 from kbridge.backends.tensorflow.nn import floats
-from kbridge.backends.tensorflow.support import build, dims
+from kbridge.backends.tensorflow.support import EAGER, build, dims
 from kbridge.symbolic import conv_shapes
 
 
-_conv = functools.lru_cache(1024)(functools.partial(conv_shapes.conv, spatial_rank=2))
-_pool = functools.lru_cache(1024)(functools.partial(conv_shapes.pool, spatial_rank=2))
+_conv = functools.lru_cache(1024)(conv_shapes.conv)
+_pool = functools.lru_cache(1024)(conv_shapes.pool)
 
 
 def _pair(value: Any) -> tuple[int, int]:
-    if value.__class__ is tuple and len(value) == 2 and min(value) > 0:
+    if value.__class__ is tuple and len(value) == 2 and value[0] > 0 < value[1]:
         return value
     first, second = conv_shapes.tuple_of(value, 2, "strides, dilation_rate or pool_size")
     return first, second
@@ -38,10 +38,14 @@ def conv2d(
     data_format: str | None = None,
     dilation_rate: Any = (1, 1),
 ) -> Any:
-    floats(x)
+    if x.dtype is not tf.float32:
+        floats(x)
     layout = as_data_format(data_format)
     steps, gaps = _pair(strides), _pair(dilation_rate)
-    _conv(tuple(x.shape.as_list()), tuple(kernel.shape.as_list()), steps, padding, layout, gaps)
+    shape = tuple(x.shape.as_list())
+    _conv(shape, tuple(kernel.shape.as_list()), steps, padding, layout, gaps, 2)
+    if x.__class__ is EAGER and layout == "channels_last" and shape[0] and gaps == (1, 1):
+        return tf.nn.conv2d(x, kernel, steps, padding.upper())
 
     def run(x: Any) -> Any:
         x = _fitting(x, dims(kernel)[:2], gaps, padding)
@@ -95,10 +99,14 @@ def pool2d(
     data_format: str | None = None,
     pool_mode: str = "max",
 ) -> Any:
-    floats(x)
+    if x.dtype is not tf.float32:
+        floats(x)
     layout, pool = as_data_format(data_format), _POOLS[pool_mode]
     sizes, steps = _pair(pool_size), _pair(strides)
-    _pool(tuple(x.shape.as_list()), sizes, steps, padding, layout)
+    _pool(tuple(x.shape.as_list()), sizes, steps, padding, layout, 2)
+
+    if x.__class__ is EAGER and layout == "channels_last":
+        return pool(x, sizes, steps, padding.upper())
 
     def run(x: Any) -> Any:
         return pool(_fitting(x, sizes, (1, 1), padding), sizes, steps, padding.upper())

@@ -8,33 +8,44 @@ from typing import Any
 import tensorflow as tf
 
 from kbridge.backends.tensorflow.linalg import product
-from kbridge.backends.tensorflow.support import is_native, like, recorded, through, truth
+from kbridge.backends.tensorflow.support import (
+    EAGER,
+    REFUSED,
+    VALUES,
+    binary,
+    is_native,
+    like,
+    no_tape,
+    recorded,
+    truth,
+    unary,
+)
 
 # Of bools TensorFlow computes next to nothing, of unsigned integers not everything.
 _BOOL = {"bool": "int8"}
 _UNSIGNED = {"uint8": "int16", "uint16": "int32", "uint32": "int64", "uint64": "int64"}
 
-add = through(tf.add, **_BOOL)
-subtract = through(tf.subtract, **_BOOL)
-multiply = through(tf.multiply, **_BOOL)
-divide = through(tf.realdiv)
-floor_divide = through(tf.math.floordiv, **_BOOL)
-mod = through(tf.math.floormod, **_BOOL)
-negative = through(tf.negative, **_BOOL, **_UNSIGNED)
-square = through(tf.square, **_BOOL)
-abs = through(tf.abs, **_BOOL, **_UNSIGNED)
+add = binary(tf.add, **_BOOL)
+subtract = binary(tf.subtract, **_BOOL)
+multiply = binary(tf.multiply, **_BOOL)
+divide = binary(tf.realdiv)
+floor_divide = binary(tf.math.floordiv, **_BOOL)
+mod = binary(tf.math.floormod, **_BOOL)
+negative = unary(tf.negative, **_BOOL, **_UNSIGNED)
+square = unary(tf.square, **_BOOL)
+abs = unary(tf.abs, **_BOOL, **_UNSIGNED)
 exp = tf.exp
 log = tf.math.log
 sin = tf.sin
 cos = tf.cos
-round = through(tf.round, **_BOOL)
-sign = through(tf.sign, **_BOOL, **_UNSIGNED)
-equal = through(tf.equal)
-not_equal = through(tf.not_equal)
-greater = through(tf.greater, **_BOOL)
-greater_equal = through(tf.greater_equal, **_BOOL)
-less = through(tf.less, **_BOOL)
-less_equal = through(tf.less_equal, **_BOOL)
+round = unary(tf.round, **_BOOL)
+sign = unary(tf.sign, **_BOOL, **_UNSIGNED)
+equal = binary(tf.equal)
+not_equal = binary(tf.not_equal)
+greater = binary(tf.greater, **_BOOL)
+greater_equal = binary(tf.greater_equal, **_BOOL)
+less = binary(tf.less, **_BOOL)
+less_equal = binary(tf.less_equal, **_BOOL)
 stop_gradient = tf.stop_gradient
 
 
@@ -56,9 +67,14 @@ def logical_not(x: Any) -> Any:
 
 def _halved_at_ties(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """``function`` with the gradient split at ties, where TensorFlow gives ``x`` all of it."""
-    plain = through(function, **_BOOL)
+    plain = binary(function, **_BOOL)
 
     def run(x: Any, y: Any) -> Any:
+        if x.__class__ is EAGER and y.__class__ in VALUES and no_tape():
+            try:
+                return function(x, y)
+            except REFUSED:
+                pass
         if not recorded(x, y):
             return plain(x, y)
         first, second = plain(x, y), plain(y, x)
@@ -72,26 +88,29 @@ minimum = _halved_at_ties(tf.minimum)
 
 
 def clip(x: Any, min_value: Any, max_value: Any) -> Any:
-    if not is_native(x):
-        bound = max_value if min_value is None else min_value
-        x = like(x, bound)
     # The upper bound first: where the bounds cross, the lower one wins.
-    below = x if max_value is None else _lower(x, max_value)
-    return below if min_value is None else _higher(below, min_value)
+    if max_value is not None:
+        x = _lower(x, max_value)
+    return x if min_value is None else _higher(x, min_value)
 
 
-_lower = through(tf.minimum, **_BOOL)
-_higher = through(tf.maximum, **_BOOL)
+_lower = binary(tf.minimum, **_BOOL)
+_higher = binary(tf.maximum, **_BOOL)
 
 
 def sqrt(x: Any) -> Any:
     return tf.sqrt(tf.maximum(x, 0.0))
 
 
-_power = through(tf.pow, **_BOOL, **_UNSIGNED)
+_power = binary(tf.pow, **_BOOL, **_UNSIGNED)
 
 
 def pow(x: Any, a: Any) -> Any:
+    if x.__class__ is EAGER and a.__class__ in VALUES and no_tape():
+        try:
+            return tf.pow(x, a)
+        except REFUSED:
+            pass
     if not recorded(x, a):
         return _power(x, a)
     if not is_native(a):

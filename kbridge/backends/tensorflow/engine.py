@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,20 @@ from kbridge.symbolic import dtypes
 from kbridge.symbolic.host import HostInts
 
 
+_VARIABLE = type(tf.Variable(0))
+_DTYPES = {name: tf.as_dtype(name) for name in dtypes.DTYPES}
+
+
+def _all_are(tensors: Any, kind: Any) -> bool:
+    """Whether a list holds tensors of one class; TensorFlow itself refuses mixed dtypes."""
+    if tensors.__class__ not in (list, tuple) or not tensors:
+        return False
+    for tensor in tensors:
+        if tensor.__class__ is not kind:
+            return False
+    return True
+
+
 class TensorFlowEngine(Engine):
     """What is built inside a user's tf.function is part of it, and sees variables as they are then.
 
@@ -27,6 +42,7 @@ class TensorFlowEngine(Engine):
     title = "TensorFlow"
     tensor_class = EAGER
     autodiff = "tape"
+    guard_names = MappingProxyType({"alike": _all_are})
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,8 +69,10 @@ class TensorFlowEngine(Engine):
             ) from error
 
     def from_numpy(self, array: Any, dtype: str) -> Any:
-        with _outside():
-            return tf.constant(array, dtype)
+        if tf.executing_eagerly():
+            return tf.constant(array, _DTYPES[dtype])
+        with tf.init_scope():
+            return tf.constant(array, _DTYPES[dtype])
 
     def to_numpy(self, native: Any) -> Any:
         if isinstance(native, np.ndarray):
@@ -85,14 +103,17 @@ class TensorFlowEngine(Engine):
     # --- variables --------------------------------------------------------------------------------
 
     def storage(self, array: Any, dtype: str, name: str) -> Any:
-        with tf.init_scope():
+        if tf.executing_eagerly():
             return tf.Variable(array, dtype=dtype, shape=array.shape)
+        # tf.function takes over what tf.Variable makes, and refuses it after the first trace.
+        with tf.init_scope():
+            return _VARIABLE(array, dtype=dtype, shape=array.shape)
 
     def read(self, storage: Any) -> Any:
         return storage.read_value()
 
     def set_value(self, variable: Any, array: Any) -> None:
-        with _outside():
+        with tf.init_scope():
             variable.storage.assign(tf.constant(array, variable.dtype))
 
     # --- functions --------------------------------------------------------------------------------
@@ -211,11 +232,6 @@ class Compiled:
             natives = [*natives, keys]
         with cleared():
             return list(call(*natives, *captured) or ())
-
-
-def _outside() -> Any:
-    """The scope in which eager values can be made: outside any graph that is being built."""
-    return nullcontext() if tf.executing_eagerly() else tf.init_scope()
 
 
 def _tensor(value: Any) -> Any:

@@ -12,7 +12,8 @@ from kbridge.errors import ArgumentError, IndexRangeError, KBridgeError, ShapeEr
 
 _INDEX = re.compile(r"indices\S* =\]? \[*(-?\d+).*?is not in \[0,\]? \[?(\d+)")
 _SLICE = re.compile(r"slice index (-?\d+) of dimension (\d+) out of bounds")
-_NODE = re.compile(r"^\{\{function_node [^}]*\}\}\s*|\s*\[Op:\w+\].*$")
+_NODE = re.compile(r"^\(\d+\)\s*\w+:\s*|^\{\{function_node [^}]*\}\}\s*|\s*\[Op:\w+\].*$|^\[\[.*\]\]$")
+_FRAME = ("Graph execution error", "Detected at node", "File ", "<stdin>", "Stack trace")
 _ASSERT = "assertion failed:"
 _SHAPES = ("shape", "dimension", "size", "rank", "broadcast", "window")
 
@@ -28,8 +29,9 @@ def clear(error: Exception) -> KBridgeError:
     if found := _SLICE.search(text):
         index, axis = found.groups()
         return IndexRangeError(f"K.getitem: the index {index} is out of range on axis {axis}.")
-    lines = (_NODE.sub("", line.strip()) for line in text.splitlines())
-    first = next((line for line in lines if line and not line.startswith("Detected at")), "")
+    lines = [_NODE.sub("", line.strip()) for line in text.splitlines()]
+    told = [line for line in lines if line and not line.startswith(_FRAME)]
+    first = told[0] if told else text
     if first.startswith(_ASSERT):
         first = re.sub(r"[][]", "", first.removeprefix(_ASSERT)).strip()
     kind = ShapeError if any(word in first.lower() for word in _SHAPES) else ArgumentError

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from kbridge.backends.tensorflow.support import dims
+from kbridge.backends.tensorflow.support import EAGER, REFUSED, dims
 from kbridge.symbolic.shapes import batch_dot_axes
 
 # The kernels that are missing, which a graph would find out only when it runs.
@@ -31,7 +31,15 @@ def product(x: Any, y: Any) -> Any:
     return tf.cast(tf.matmul(tf.cast(x, used), tf.cast(y, used)), dtype)
 
 
+_matrix_product = tf.raw_ops.MatMul  # half of tf.matmul's time, which asks for ranks first
+
+
 def dot(x: Any, y: Any) -> Any:
+    if x.__class__ is EAGER and y.__class__ is EAGER:
+        try:
+            return _matrix_product(a=x, b=y)
+        except REFUSED:
+            pass  # no matrices, or of a dtype without a kernel
     left, right = x.shape.rank, y.shape.rank
     if left == 2 and right == 2:
         return product(x, y)

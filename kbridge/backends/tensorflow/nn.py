@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from kbridge.api.rules import as_data_format
-from kbridge.backends.tensorflow.support import number
+from kbridge.backends.tensorflow.support import REFUSED, number
 from kbridge.symbolic import conv_shapes
 
 softplus = tf.nn.softplus
@@ -19,12 +19,13 @@ _SINGLE = tf.float32
 
 def floats(x: Any) -> None:
     """Refuse integers, which TensorFlow would leave as they are; the caller makes them floats."""
-    if x.dtype is not _SINGLE and not x.dtype.is_floating:
+    if not x.dtype.is_floating:
         raise TypeError(f"expected floats, not {x.dtype.name}")
 
 
 def relu(x: Any, alpha: Any = 0.0, max_value: Any = None, threshold: float = 0.0) -> Any:
-    floats(x)
+    if x.dtype is not _SINGLE:
+        floats(x)
     if alpha.__class__ is float and alpha == 0.0 and not threshold:
         above = tf.nn.relu(x)
         return above if max_value is None else tf.minimum(above, number(max_value, x.dtype))
@@ -44,9 +45,15 @@ def softmax(x: Any, axis: int = -1) -> Any:
 
 
 def bias_add(x: Any, bias: Any, data_format: str | None = None) -> Any:
-    rank, layout = x.shape.rank, as_data_format(data_format)
-    first = layout == "channels_first" and rank > 2
+    if as_data_format(data_format) == "channels_last":
+        try:
+            return tf.nn.bias_add(x, bias)
+        except REFUSED:
+            pass  # a bias for each position
+    rank = x.shape.rank
     if bias.shape.rank == 1:
-        return tf.nn.bias_add(x, bias, "NCHW" if first else "NHWC")
-    conv_shapes.bias_add(tuple(x.shape), tuple(bias.shape), layout)
-    return tf.add(x, tf.transpose(bias, (rank - 2, *range(rank - 2))) if first else bias)
+        return tf.nn.bias_add(x, bias, "NCHW" if rank > 2 else "NHWC")
+    conv_shapes.bias_add(tuple(x.shape), tuple(bias.shape), as_data_format(data_format))
+    if as_data_format(data_format) == "channels_first" and rank > 2:
+        bias = tf.transpose(bias, (rank - 2, *range(rank - 2)))
+    return tf.add(x, bias)

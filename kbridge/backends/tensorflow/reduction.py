@@ -7,22 +7,31 @@ from typing import Any
 
 import tensorflow as tf
 
-from kbridge.backends.tensorflow.support import recorded
+from kbridge.backends.tensorflow.support import REFUSED, recorded, truth
 
 _HALF, _SINGLE, _INT, _BOOL = tf.float16, tf.float32, tf.int32, tf.bool
 
 
-def _extreme(function: Any, of_bools: Any) -> Callable[..., Any]:
+def _or_else(function: Any, other: Any) -> Callable[..., Any]:
+    """``function``, or ``other`` of the dtypes that TensorFlow refuses to it."""
+
     def run(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-        if x.dtype is _BOOL:
-            return of_bools(x, axis, keepdims)
-        return function(x, axis, keepdims)
+        try:
+            return function(x, axis, keepdims)
+        except REFUSED:
+            return other(x, axis, keepdims)
 
     return run
 
 
-max = _extreme(tf.reduce_max, tf.reduce_any)
-min = _extreme(tf.reduce_min, tf.reduce_all)
+def _truths(function: Any) -> Callable[..., Any]:
+    return _or_else(function, lambda x, axis, keepdims: function(truth(x), axis, keepdims))
+
+
+max = _or_else(tf.reduce_max, tf.reduce_any)
+min = _or_else(tf.reduce_min, tf.reduce_all)
+any = _truths(tf.reduce_any)
+all = _truths(tf.reduce_all)
 
 
 def _total(function: Any) -> Callable[..., Any]:
@@ -60,14 +69,6 @@ def _average(function: Any) -> Callable[..., Any]:
 mean = _average(tf.reduce_mean)
 var = _average(tf.math.reduce_variance)
 logsumexp = tf.reduce_logsumexp
-
-
-def any(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    return tf.reduce_any(x if x.dtype is _BOOL else tf.cast(x, _BOOL), axis, keepdims)
-
-
-def all(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    return tf.reduce_all(x if x.dtype is _BOOL else tf.cast(x, _BOOL), axis, keepdims)
 
 
 def _one(axis: Any) -> Any:

@@ -9,9 +9,9 @@ import numpy as np
 import tensorflow as tf
 
 from kbridge import config
-from kbridge.backends.tensorflow.failures import clear
+from kbridge.backends.tensorflow.failures import cleared
 from kbridge.backends.tensorflow.linalg import count
-from kbridge.backends.tensorflow.support import dims, number, recorded, sizes
+from kbridge.backends.tensorflow.support import EAGER, REFUSED, dims, number, recorded, sizes
 from kbridge.backends.tensorflow.support import size as one_size
 from kbridge.symbolic.host import host_ints
 
@@ -34,7 +34,7 @@ def size(x: Any, name: str | None = None) -> Any:
 def reshape(x: Any, shape: Any) -> Any:
     try:
         return tf.reshape(x, shape)  # it takes most forms of a shape itself
-    except (TypeError, ValueError, tf.errors.InvalidArgumentError):
+    except REFUSED:
         return tf.reshape(x, sizes(shape))
 
 
@@ -54,9 +54,13 @@ def repeat(x: Any, n: Any) -> Any:
 
 
 def tile(x: Any, n: Any) -> Any:
+    if x.__class__ is EAGER:
+        try:
+            return tf.tile(x, n)
+        except REFUSED:
+            pass
     times = sizes(n)
-    known = len(times) if isinstance(times, list) else times.shape[0]
-    missing = x.shape.rank - known
+    missing = x.shape.rank - (len(times) if isinstance(times, list) else times.shape[0])
     if missing > 0:
         times = tf.concat([[1] * missing, times], 0)
     elif missing < 0:
@@ -83,10 +87,10 @@ def reverse(x: Any, axes: Any) -> Any:
     return tf.reverse(x, np.atleast_1d(axes).astype(np.int32))
 
 
-def one_hot(indices: Any, num_classes: int, dtype: str | None = None) -> Any:
-    if indices.dtype not in (tf.uint8, tf.int8, tf.int32, tf.int64):
+def one_hot(indices: Any, num_classes: Any, dtype: Any = None) -> Any:
+    if indices.dtype is not tf.int32:
         indices = tf.cast(indices, tf.int64)
-    return tf.one_hot(indices, one_size(num_classes), dtype=dtype or config.floatx())
+    return tf.one_hot(indices, num_classes, dtype=config.floatx() if dtype is None else dtype)
 
 
 # --- picking ----------------------------------------------------------------------------------
@@ -97,12 +101,15 @@ _INDICES = frozenset({tf.int16, tf.int32, tf.int64})
 
 
 def gather(reference: Any, indices: Any) -> Any:
+    if reference.__class__ is EAGER and indices.__class__ is EAGER and _CHECKS:
+        try:
+            return tf.gather(reference, indices)
+        except REFUSED:
+            pass
     if indices.dtype not in _INDICES:
         indices = tf.cast(indices, tf.int64)
-    try:
+    with cleared():
         return _take(reference, indices, 0)
-    except tf.errors.InvalidArgumentError as error:
-        raise clear(error) from error
 
 
 def _take(x: Any, indices: Any, axis: int) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,15 +12,19 @@ import numpy as np
 import tensorflow as tf
 
 try:
-    from tensorflow.python.eager.record import could_possibly_record as _tape_records
-except ImportError:  # not a public name: without it every result is made fit for a gradient
+    # Whether no GradientTape records; not a public name.
+    from tensorflow.python.pywrap_tfe import TFE_Py_TapeSetIsEmpty as no_tape
+except ImportError:  # every result is then made fit for a gradient
 
-    def _tape_records() -> bool:
-        return True
+    def no_tape() -> bool:
+        return False
 
 
-#: The class of a tensor that has a value.
+#: The class of a tensor that has a value, and all whose values need no graph.
 EAGER = type(tf.constant(0))
+VALUES = frozenset({EAGER, float, int, bool, type(None)})
+#: What TensorFlow raises, at once or while it builds a graph, for what it does not take.
+REFUSED = (TypeError, ValueError, tf.errors.OpError)
 
 class Build:
     """A graph that is being built for K.function."""
@@ -49,22 +52,25 @@ def building(graph: Build) -> Iterator[Build]:
         _build.reset(token)
 
 
-_VALUES = frozenset({EAGER, int, float, bool, type(None)})
-
-
 def recorded(x: Any, y: Any = None) -> bool:
     """Whether a gradient may be asked of what is computed from ``x`` and ``y``."""
-    if (x.__class__ in _VALUES and y.__class__ in _VALUES) or tf.executing_eagerly():
-        return _tape_records()
+    if (x.__class__ in VALUES and y.__class__ in VALUES) or tf.executing_eagerly():
+        return not no_tape()
     graph = build()
     return graph is None or graph.differentiates
 
 
+_native: dict[type, bool] = {}
+
+
 def is_native(value: Any) -> bool:
     """Whether ``value`` is a dense tensor or a variable, TensorFlow's own or one of Keras 3."""
-    return tf.is_tensor(value) and not isinstance(
-        value, (tf.SparseTensor, tf.RaggedTensor, tf.IndexedSlices)
-    )
+    kind = value.__class__
+    found = _native.get(kind)
+    if found is None:  # tf.is_tensor may take as long as an operation
+        sparse = (tf.SparseTensor, tf.RaggedTensor, tf.IndexedSlices)
+        found = _native[kind] = tf.is_tensor(value) and not isinstance(value, sparse)
+    return found
 
 
 def sizes(value: Any) -> Any:
@@ -109,31 +115,48 @@ def like(x: Any, other: Any) -> Any:
     return x if is_native(x) else tf.convert_to_tensor(x, other.dtype)
 
 
-def through(function: Callable[..., Any], **table: str) -> Callable[..., Any]:
-    """``function``, computed in the dtype that ``table`` names where TensorFlow has no kernel.
+# --- kernels that are missing -----------------------------------------------------------------
 
-    It also takes a number before a tensor in a graph, where TensorFlow would give the number a
-    dtype of its own. What succeeds at once pays for neither.
-    """
-    kernels = {tf.as_dtype(given): tf.as_dtype(used) for given, used in table.items()}
 
-    @functools.wraps(function)
-    def run(*args: Any) -> Any:
+def unary(function: Callable[[Any], Any], **kernels: str) -> Callable[[Any], Any]:
+    """``function``, in the dtype that ``kernels`` names for one that TensorFlow lacks."""
+    used = _used(kernels)
+
+    def run(x: Any) -> Any:
         try:
-            return function(*args)
-        except (TypeError, ValueError, tf.errors.OpError):
-            tensors = [a for a in args if is_native(a)]
-            dtype = tensors[0].dtype if tensors else None
-            used = kernels.get(dtype, None if is_native(args[0]) else dtype)
-            if used is None or any(t.dtype is not dtype for t in tensors):
-                raise
-            result = function(*(_brought(a, dtype, used) for a in args))
-            return result if result.dtype is tf.bool else tf.cast(result, dtype)
+            return function(x)
+        except REFUSED:
+            return _through(function, used, x)
 
     return run
 
 
-def _brought(value: Any, dtype: Any, used: Any) -> Any:
-    if value is None:
-        return None
-    return tf.cast(value if is_native(value) else tf.convert_to_tensor(value, dtype), used)
+def binary(function: Callable[[Any, Any], Any], **kernels: str) -> Callable[[Any, Any], Any]:
+    """The same of two operands, of which one may be a number.
+
+    A number before a tensor would get a dtype of its own in a graph.
+    """
+    used = _used(kernels)
+
+    def run(x: Any, y: Any) -> Any:
+        try:
+            return function(x, y)
+        except REFUSED:
+            return _through(function, used, x, y)
+
+    return run
+
+
+def _used(kernels: dict[str, str]) -> dict[Any, Any]:
+    return {tf.as_dtype(given): tf.as_dtype(used) for given, used in kernels.items()}
+
+
+def _through(function: Callable[..., Any], kernels: dict[Any, Any], *operands: Any) -> Any:
+    """Called where TensorFlow has refused the operands as they are."""
+    tensors = [value for value in operands if is_native(value)]
+    dtype = tensors[0].dtype if tensors else None
+    used = kernels.get(dtype, None if is_native(operands[0]) else dtype)
+    if used is None or any(tensor.dtype is not dtype for tensor in tensors):
+        raise  # noqa: PLE0704  # what is being handled
+    result = function(*(tf.cast(like(value, tensors[0]), used) for value in operands))
+    return result if result.dtype is tf.bool else tf.cast(result, dtype)

@@ -8,8 +8,9 @@ threads keep the values that they began with.
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -57,7 +58,7 @@ class TorchEngine(Engine):
 
     def from_feed(self, array: Any, dtype: str) -> Any:
         flags = array.flags
-        if not (flags.writeable and flags.c_contiguous):
+        if not (flags.writeable and flags.forc):  # else PyTorch warns, or refuses
             array = np.array(array, order="C")
         return _tensor(array)
 
@@ -105,7 +106,7 @@ class TorchEngine(Engine):
                 f"K.function: compile must be True, False or a dictionary of options of "
                 f"torch.compile, not {chosen!r}."
             )
-        return torch.compile(plan.run, **({} if chosen is True else chosen))
+        return _compiled(plan.run, {} if chosen is True else chosen)
 
     def run_now(self, plan: Any, variables: list[Any], keys: list[int]) -> list[Any]:
         if plan.differentiates and _is_inference():
@@ -113,8 +114,10 @@ class TorchEngine(Engine):
                 return plan.run((), variables, keys)
         return plan.run((), variables, keys)
 
-    def no_gradients(self) -> Any:
-        return torch.no_grad()
+    @contextlib.contextmanager
+    def no_gradients(self) -> Iterator[None]:
+        with _own_mode(), torch.no_grad():
+            yield
 
     # --- random ---------------------------------------------------------------------------------
 
@@ -140,7 +143,7 @@ def _tensor(array: Any) -> Any:
     Such a tensor could take no part in a gradient later.
     """
     if _is_inference():
-        with torch.inference_mode(False):
+        with _own_mode():
             return _tensor(array)
     if array.dtype.kind == "V":  # bfloat16
         return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
@@ -158,12 +161,12 @@ def tracing(on: bool) -> bool:
 
 
 def _unrecorded(program: Callable[[list[Any]], list[Any]]) -> Callable[[list[Any]], list[Any]]:
-    """A program that runs outside the caller's recording, and outside inference mode."""
+    """A program that runs outside the caller's recording, inference mode and autocast."""
 
     @functools.wraps(program)
     def run(natives: list[Any]) -> list[Any]:
-        if _is_inference():
-            with torch.inference_mode(False):
+        if _is_inference() or _autocast():
+            with _own_mode():
                 return run(natives)
         before = tracing(False)
         try:
@@ -172,6 +175,37 @@ def _unrecorded(program: Callable[[list[Any]], list[Any]]) -> Callable[[list[Any
             _set_recording(before)
 
     return run
+
+
+def _autocast() -> list[str]:
+    """The devices on which PyTorch now changes dtypes by itself."""
+    return [device for device in ("cpu", "cuda") if torch.is_autocast_enabled(device)]
+
+
+@contextlib.contextmanager
+def _own_mode() -> Iterator[None]:
+    """Outside inference mode, whose tensors no gradient can use, and outside autocast."""
+    with contextlib.ExitStack() as stack:
+        if _is_inference():
+            stack.enter_context(torch.inference_mode(False))
+        for device in _autocast():
+            stack.enter_context(torch.autocast(device, enabled=False))
+        yield
+
+
+#: Prefixes of what torch.compile must not look into: sizes on the host, draws, the tape.
+_OPAQUE = ("h_", "f_shape", "f_size", "f_random", "f_truncated", "from_host", "draw_key")
+_TAPE = ("tracing", "track", "differentiate")
+
+
+def _compiled(run: Callable[..., Any], options: dict[str, Any]) -> Callable[..., Any]:
+    """The function of a plan, compiled in pieces between what cannot be compiled."""
+    names = run.__globals__  # the plan's own
+    for name, value in names.items():
+        if name.startswith((*_OPAQUE, *_TAPE)):
+            names[name] = torch.compiler.disable(value)
+    compiled: Callable[..., Any] = torch.compile(run, **options)
+    return compiled
 
 
 def track(x: Any) -> Any:

@@ -10,13 +10,13 @@ _LISTS = (tuple, list)
 
 
 def max(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    if axis.__class__ in _LISTS and not axis:
+    if not axis and axis.__class__ in _LISTS:
         return x.clone()
     return torch.amax(x, () if axis is None else axis, keepdims)
 
 
 def min(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    if axis.__class__ in _LISTS and not axis:
+    if not axis and axis.__class__ in _LISTS:
         return x.clone()
     return torch.amin(x, () if axis is None else axis, keepdims)
 
@@ -27,7 +27,7 @@ def _counted(x: Any) -> Any:
 
 
 def sum(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    if axis.__class__ in _LISTS and not axis:
+    if not axis and axis.__class__ in _LISTS:
         return x.to(_counted(x), copy=True)
     if x.is_floating_point():
         return torch.sum(x, axis, keepdims)
@@ -60,13 +60,13 @@ def cumprod(x: Any, axis: int = 0) -> Any:
 
 
 def mean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    if axis.__class__ in _LISTS and not axis:
+    if not axis and axis.__class__ in _LISTS:
         return x.clone()
     return torch.mean(x, axis, keepdims)
 
 
 def var(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    if axis.__class__ in _LISTS and not axis:
+    if not axis and axis.__class__ in _LISTS:
         return x - x
     if not x.numel():
         return torch.mean(x, axis, keepdims)  # nan, of which torch.var warns
@@ -75,14 +75,14 @@ def var(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 def any(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     truth = x if x.dtype is torch.bool else x != 0  # of uint8 PyTorch would make uint8
-    if axis.__class__ in _LISTS and not axis:
+    if not axis and axis.__class__ in _LISTS:
         return truth.clone()
     return torch.any(truth, axis, keepdims)
 
 
 def all(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     truth = x if x.dtype is torch.bool else x != 0
-    if axis.__class__ in _LISTS and not axis:
+    if not axis and axis.__class__ in _LISTS:
         return truth.clone()
     return torch.all(truth, axis, keepdims)
 
@@ -98,6 +98,6 @@ def argmin(x: Any, axis: int = -1) -> Any:
 def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     if axis is None:
         axis = tuple(range(x.dim()))
-    if axis.__class__ in _LISTS and not axis:
+    if not axis and axis.__class__ in _LISTS:
         return x.clone()
     return torch.logsumexp(x, axis, keepdims)

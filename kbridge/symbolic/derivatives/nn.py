@@ -11,7 +11,8 @@ def _passes(K: Any, x: Any, threshold: float) -> Any:
     """Where an element counts as above the threshold.
 
     At 0 a rectifier has the slope of its lower part, as on all engines; at another threshold,
-    where it jumps, the element that passes has that of the upper part.
+    where it jumps, the element that passes has that of the upper part. What is clipped passes
+    up to the bounds, as with ``clip``.
     """
     return K.greater_equal(x, threshold) if threshold else K.greater(x, 0.0)
 
@@ -19,9 +20,9 @@ def _passes(K: Any, x: Any, threshold: float) -> Any:
 def _relu(K: Any, g: Any, y: Any, x: Any, alpha: Any, max_value: Any, threshold: float) -> Any:
     above = g
     if max_value is not None:
-        above = K.where(K.less(x, max_value), above, 0.0)
+        above = K.where(K.less_equal(x, max_value), above, 0.0)
         if threshold < 0:
-            above = K.where(K.greater(x, 0.0), above, 0.0)
+            above = K.where(K.greater_equal(x, 0.0), above, 0.0)
     below = 0.0 if isinstance(alpha, float) and alpha == 0.0 else g * alpha
     return K.where(_passes(K, x, threshold), above, below)
 
