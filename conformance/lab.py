@@ -152,7 +152,7 @@ def _remember_compilations() -> None:
     folder = tempfile.TemporaryDirectory(prefix="kbridge-", ignore_cleanup_errors=True)
     atexit.register(folder.cleanup)
     jax.config.update("jax_compilation_cache_dir", folder.name)
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 

@@ -100,7 +100,7 @@ def axes_of(axis: Any, rank: int) -> list[int]:
     """The axes meant, counted from the front."""
     if axis is None:
         return list(range(rank))
-    listed = axis if isinstance(axis, (list, tuple)) else [axis]
+    listed = np.atleast_1d(axis).tolist()
     return [int(item) % rank for item in listed]
 
 

@@ -19,10 +19,13 @@ TOPICS = (
     "losses",
     "control",
     "graph",
+    "functions",
+    "gradients",
     "dtypes",
     "documented",
     "reported",
     "errors",
+    "misuse",
 )
 
 for _topic in TOPICS:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kbridge.conformance.records import case, record
+from kbridge.conformance.records import case, program, record
 from kbridge.conformance.samples import distinct, ints, normal, values
 
 FLOATS = "float16 bfloat16 float64"
@@ -165,3 +165,22 @@ record(
     result="floating",
     dtypes=f"{FLOATS} int32",
 )
+
+
+@program(
+    ((1, 1, 3, 3), (1, 3, 2, 2), [[1.0, 2.0, 3.0]], (1, 3, 5, 5), (1, 3, 3, 1)),
+    covers="conv2d pool2d bias_add spatial_2d_padding set_image_data_format",
+)
+def the_data_format_set(K: Any) -> Any:
+    """Without ``data_format`` the one that is set at that moment holds, then for good."""
+    x, kernel = K.placeholder((1, 3, 3, 3)), K.variable(np.ones((1, 1, 3, 1)))
+    last = K.conv2d(x, kernel)
+    K.set_image_data_format("channels_first")
+    first = K.conv2d(x, kernel)
+    pooled = K.pool2d(x, (2, 2))
+    biased = K.bias_add(x, K.constant([1.0, 2.0, 3.0]))
+    padded = K.spatial_2d_padding(x)
+    f = K.function([x], [first, pooled, biased, padded, last])
+    K.set_image_data_format("channels_last")
+    found = f([np.zeros((1, 3, 3, 3))])
+    return found[0].shape, found[1].shape, found[2][..., 0, 0], found[3].shape, found[4].shape

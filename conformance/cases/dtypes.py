@@ -104,6 +104,32 @@ def integers_become_floatx_where_floats_are_needed(K: Any) -> Any:
 
 
 @program(
+    {d: ((d,) * 9, True) for d in ("float16", "bfloat16", "float64")},
+    covers="set_floatx variable constant dot mean gradients dropout one_hot softmax",
+)
+def programs_in_another_floatx(K: Any) -> Any:
+    """A whole program where floatx is another dtype: nothing falls back to float32."""
+    found = {}
+    for dtype in ("float16", "bfloat16", "float64"):
+        K.set_floatx(dtype)
+        x, w = K.placeholder((None, 2)), K.variable([[0.5, 1.0], [1.0, -0.5]])
+        hidden = K.softmax(K.dot(x, w) * 2 + K.constant([0.0, 1.0]))
+        dropped = K.dropout(hidden, 0.5, seed=1)
+        target = K.one_hot(K.constant([0, 1], dtype="int32"), 2)
+        loss = K.mean(K.categorical_crossentropy(target, hidden))
+        outputs = [hidden, dropped, target, loss, *K.gradients(loss, [w, x])]
+        f = K.function([x], outputs, updates=[K.update_sub(w, 0.5 * outputs[-2])])
+        values = f([np.ones((2, 2))])
+        after = K.get_value(w)
+        dtypes = (*(str(v.dtype) for v in values), str(after.dtype), K.dtype(w / 2), K.dtype(loss))
+        exact = np.exp(np.array([3.0, 2.0])) / np.exp(np.array([3.0, 2.0])).sum()
+        digits = {"float16": 1e-3, "bfloat16": 1e-2, "float64": 1e-14}[dtype]
+        close = np.abs(values[0].astype("float64") - exact).max() < digits
+        found[dtype] = (dtypes, bool(close))
+    return found
+
+
+@program(
     ("float64", "float64", "float32", "float64", "int64", "int64"), covers="variable placeholder"
 )
 def sixty_four_bits(K: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kbridge.conformance.oracles import logsumexp, pairs, softmax
-from kbridge.conformance.records import case, record
+from kbridge.conformance.records import case, program, record
 from kbridge.conformance.samples import ints, normal, onehot, simplex, unit, values
 
 EPS = 1e-7
@@ -180,3 +180,21 @@ record(
     case(onehot(0, 3), unit(0, 3)),
     dtypes="float64",
 )
+
+
+@program(
+    ([-math.log(0.01)] * 3, [-math.log(1e-7)]),
+    covers="set_epsilon binary_crossentropy categorical_crossentropy",
+)
+def the_epsilon_set(K: Any) -> Any:
+    """The losses keep probabilities off 0 by the epsilon that is set at that moment."""
+    K.set_epsilon(0.01)
+    one = K.constant([[0.0, 1.0]])
+    wide = [
+        K.binary_crossentropy(K.constant([1.0]), K.constant([0.0])),
+        K.categorical_crossentropy(one, K.constant([[1.0, 0.0]])),
+        K.sparse_categorical_crossentropy(K.constant([1], dtype="int32"), K.constant([[1.0, 0.0]])),
+    ]
+    K.set_epsilon(1e-7)
+    narrow = K.binary_crossentropy(K.constant([1.0]), K.constant([0.0]))
+    return np.concatenate([K.eval(t) for t in wide]), K.eval(narrow)

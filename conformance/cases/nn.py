@@ -27,6 +27,10 @@ def _relu(x: float, alpha: float = 0.0, max_value: Any = None, threshold: float 
     return x if max_value is None else min(max(x, 0.0), max_value)
 
 
+def _leaky(x: Any, alpha: Any) -> Any:
+    return np.where(x >= 0, x, alpha * x)
+
+
 record(
     "relu",
     each(_relu),
@@ -36,6 +40,10 @@ record(
     case(away(2, 3), max_value=1.0),
     case(away(2, 3), threshold=0.2),
     case(away(2, 3), 0.1, 1.0, -0.2),
+    case(away(2, 3), positive(3)).named("slope_per_channel").gives(lambda x, a: _leaky(x, a)),
+    case(away(2, 3), positive(1, 3), threshold=0.1)
+    .named("slope_and_threshold")
+    .gives(lambda x, a: np.where(x >= 0.1, x, a * (x - 0.1))),
     case(away(2, 3), np.array(0.1), np.float64(1.0), np.array(0.2)).named("numpy_numbers"),
     case(values([-2.0, 0.5, 1.0, 3.0, 7.0]), 0.1, 5.0, 0.8).named("all"),
     case(values([-1.0, 0.0, 1.0]), threshold=1.0).named("at_threshold").without("gradient"),

@@ -7,6 +7,8 @@ from itertools import accumulate
 from operator import mul
 from typing import Any
 
+import numpy as np
+
 from kbridge.conformance.oracles import along, axes_of, lines, logsumexp, mean, variance
 from kbridge.conformance.records import case, record
 from kbridge.conformance.samples import bools, distinct, ints, normal, positive, values
@@ -26,6 +28,8 @@ def _axes(kind: Any, empty: Any = None) -> list[Any]:
         case(kind(2, 3), keepdims=True),
         case(kind(2, 3, 2), axis=[0, 2]),
         case(kind(2, 3, 2), axis=(-1, 1), keepdims=True),
+        case(kind(2, 3), axis=np.int64(1)).named("numpy_axis"),
+        case(kind(2, 3, 2), np.array([0, 1]), 1).named("numpy_axes"),
         case(kind(2, 3), axis=[]),
         case(kind(), axis=None),
         case(kind(1, 1, 3), axis=1),

@@ -423,7 +423,11 @@ class Now(_Way):
 
     def sizes(self, value: Any) -> Any:
         if isinstance(value, (list, tuple)):
-            return tuple(self.sizes(item) for item in value)
+            # An array among sizes is an index, and stays one.
+            return tuple(
+                item if isinstance(item, np.ndarray) and item.ndim else self.sizes(item)
+                for item in value
+            )
         if isinstance(value, slice):
             return slice(self.sizes(value.start), self.sizes(value.stop), self.sizes(value.step))
         if isinstance(value, Tensor):

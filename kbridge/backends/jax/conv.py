@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
@@ -58,8 +59,21 @@ def _pool2d(
         # Its gradient goes to the first maximum of a window.
         return lax.reduce_window(x, -np.inf, lax.max, window, steps, rule)
     total = lax.reduce_window(x, 0.0, lax.add, window, steps, rule)
-    inside = lax.reduce_window(np.ones(x.shape, np.float32), 0.0, lax.add, window, steps, rule)
-    return total / inside.astype(x.dtype)
+    return total / jnp.asarray(_counts(x.shape, window, steps, padding), x.dtype)
+
+
+def _counts(shape: Any, window: Any, steps: Any, padding: str) -> Any:
+    """How many elements of the input each window holds."""
+    result = np.ones((), np.int64)
+    for size, width, step in zip(shape, window, steps, strict=True):
+        counts: Any = np.ones(1, np.int64)
+        if width > 1:
+            same = padding == "same"
+            before, after = conv_shapes.same_padding(size, width, step) if same else (0, 0)
+            starts = np.arange(0, before + size + after - width + 1, step) - before
+            counts = np.minimum(starts + width, size) - np.maximum(starts, 0)
+        result = result[..., None] * counts
+    return result
 
 
 def pool2d(
@@ -75,5 +89,3 @@ def pool2d(
     sizes = conv_shapes.tuple_of(pool_size, 2, "pool_size")
     steps = conv_shapes.tuple_of(strides, 2, "strides")
     return _pool2d(x, sizes, steps, padding, as_data_format(data_format), pool_mode)
-
-

@@ -120,5 +120,3 @@ def choose(condition: Any, x: Any, y: Any) -> Any:
             f"or choose outside the compiled function"
         )
     return _select(condition, x, y)
-
-

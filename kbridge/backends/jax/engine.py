@@ -170,15 +170,17 @@ class JaxEngine(Engine):
         draws, wide = plan.draws, plan.wide
 
         def program(natives: list[Any]) -> list[Any]:
-            keys = ()
+            keys: Any = ()
             if draws:
                 keys = np.array([next(draw.stream) & _WORD for draw in draws], np.uint32)
-            with _concrete(), _mode(wide):
-                results, vectors = run(
-                    natives, [v.storage for v in given], [v.storage for v in kept], keys
-                )
-                if vectors:
-                    checks.read(words, vectors)
+            storages = [v.storage for v in given], [v.storage for v in kept]
+            if wide or not trace_state_clean():
+                with _concrete(), _mode(wide):
+                    results, vectors = run(natives, *storages, keys)
+            else:
+                results, vectors = run(natives, *storages, keys)
+            if vectors:
+                checks.read(words, vectors)
             for (variable, _), value in zip(targets, results[count:], strict=True):
                 variable.storage = value
             return results[:count]
@@ -232,10 +234,12 @@ class JaxEngine(Engine):
     # --- dispatch -------------------------------------------------------------------------------
 
     def entry(self, op: Operation, native: Callable[..., Any]) -> Callable[..., Any]:
-        # Written as functions here, primitives are guarded inside, or look at values.
-        if isinstance(native, FunctionType) and native.__module__.startswith(__package__):
+        # What takes more than operands is guarded where it is written, and what is a function of
+        # this package looks at values.
+        own = isinstance(native, FunctionType) and native.__module__.startswith(__package__)
+        if own or op.listed or len(op.operand_indices) < len(op.parameters):
             return native
-        return native if op.listed else entry(op, native)
+        return entry(op, native)
 
     def float_guard(self, name: str) -> str:
         return "True"  # what is entered looks at dtypes itself

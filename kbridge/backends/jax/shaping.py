@@ -122,10 +122,14 @@ def reverse(x: Any, axes: Any) -> Any:
 # --- picking -----------------------------------------------------------------------------------
 
 
+_INDEX = frozenset({np.dtype(np.int32), np.dtype(np.int64)})
+
+
 def _as_index(indices: Any) -> Any:
-    """Indices in a dtype that can hold every size: 64 bits wide, or int32."""
-    wide = indices.dtype in (np.int64, np.int32)
-    return indices if wide else lax.convert_element_type(indices, np.int32)
+    """Indices in a dtype that can hold every size."""
+    if indices.dtype in _INDEX:
+        return indices
+    return lax.convert_element_type(indices, np.int32)
 
 
 def _outside_rows(index: int, *shape: int) -> str:

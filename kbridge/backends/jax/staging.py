@@ -26,9 +26,9 @@ try:
 except ImportError:  # no longer public, but nothing else tells whether a trace is on
     from jax._src.core import trace_state_clean
 
-if hasattr(jax, "enable_x64"):
-    enable_x64: Any = jax.enable_x64
-else:
+try:
+    from jax import enable_x64
+except ImportError:
     from jax.experimental import enable_x64
 
 try:
@@ -89,7 +89,7 @@ def entry(op: Operation, function: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     def run(*args: Any) -> Any:
-        found = _tracers(args)
+        found = _arrays(args)
         scalars = [a.dtype for a in found if a.aval.weak_type and not a.ndim]
         others = {a.dtype for a in found if a.ndim or not a.aval.weak_type}
         if scalars:
@@ -103,8 +103,8 @@ def entry(op: Operation, function: Callable[..., Any]) -> Callable[..., Any]:
     return guarded(floating=op.floating)(run)
 
 
-def _tracers(args: Any) -> list[Any]:
-    return [a for a in jax.tree_util.tree_leaves(args) if isinstance(a, Tracer)]
+def _arrays(args: Any) -> list[Any]:
+    return [a for a in jax.tree_util.tree_leaves(args) if isinstance(a, jax.Array)]
 
 
 def _is_float(dtype: Any) -> bool:
@@ -112,18 +112,18 @@ def _is_float(dtype: Any) -> bool:
 
 
 def _declined(args: Any, floating: bool) -> bool:
-    found = [a.dtype for a in _tracers(args)]
+    found = [a.dtype for a in _arrays(args)]
     wide = any(dtype.itemsize == 8 for dtype in found)
     return (wide and not jax.config.jax_enable_x64) or (floating and not _is_float(found[0]))
 
 
 def _strong_arrays(args: Any) -> Any:
     return jax.tree_util.tree_map(
-        lambda a: strong(a) if isinstance(a, Tracer) and a.ndim else a, args
+        lambda a: strong(a) if isinstance(a, jax.Array) and a.ndim else a, args
     )
 
 
-# --- dtypes ----------------------------------------------------------------------------------------
+# --- dtypes --------------------------------------------------------------------------------------
 
 
 def in_width(dtype: str, function: Callable[..., Any], *args: Any) -> Any:
@@ -140,7 +140,7 @@ def strong(x: Any) -> Any:
     return lax.convert_element_type(x, aval.dtype) if aval.weak_type else x
 
 
-# --- sizes -----------------------------------------------------------------------------------------
+# --- sizes ---------------------------------------------------------------------------------------
 
 
 def sizes(value: Any, name: str) -> Any:

@@ -18,7 +18,6 @@ from kbridge.backends.tensorflow.nn import floats
 from kbridge.backends.tensorflow.support import EAGER, build, dims
 from kbridge.symbolic import conv_shapes
 
-
 _conv = functools.lru_cache(1024)(conv_shapes.conv)
 _pool = functools.lru_cache(1024)(conv_shapes.pool)
 

@@ -23,9 +23,9 @@ def full_like(x: Any, value: float, dtype: str | None = None) -> Any:
 
 
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: str = "int32") -> Any:
-    parts = (0, start, step) if stop is None else (start, stop, step)
+    parts: Any = (0, start, step) if stop is None else (start, stop, step)
     if not any(map(is_native, parts)):
         return tf.constant(np.arange(*parts).astype(to_numpy(dtype)))
-    whole = all(p.dtype.is_integer if is_native(p) else isinstance(p, (int, np.integer)) for p in parts)
+    whole = all(p.dtype.is_integer if is_native(p) else p == int(p) for p in parts)
     used = tf.int64 if whole else tf.float64
     return tf.cast(tf.range(*(number(part, used) for part in parts)), dtype)

@@ -26,12 +26,12 @@ _BOOL = {"bool": "int8"}
 _UNSIGNED = {"uint8": "int16", "uint16": "int32", "uint32": "int64", "uint64": "int64"}
 
 add = binary(tf.add, **_BOOL)
-subtract = binary(tf.subtract, **_BOOL)
+subtract = binary(tf.subtract)
 multiply = binary(tf.multiply, **_BOOL)
 divide = binary(tf.realdiv)
-floor_divide = binary(tf.math.floordiv, **_BOOL)
-mod = binary(tf.math.floormod, **_BOOL)
-negative = unary(tf.negative, **_BOOL, **_UNSIGNED)
+floor_divide = binary(tf.math.floordiv)
+mod = binary(tf.math.floormod)
+negative = unary(tf.negative, **_UNSIGNED)
 square = unary(tf.square, **_BOOL)
 abs = unary(tf.abs, **_BOOL, **_UNSIGNED)
 exp = tf.exp
@@ -102,7 +102,7 @@ def sqrt(x: Any) -> Any:
     return tf.sqrt(tf.maximum(x, 0.0))
 
 
-_power = binary(tf.pow, **_BOOL, **_UNSIGNED)
+_power = binary(tf.pow, **_UNSIGNED)
 
 
 def pow(x: Any, a: Any) -> Any:

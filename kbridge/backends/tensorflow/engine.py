@@ -15,8 +15,6 @@ from kbridge.backends.tensorflow.failures import cleared
 from kbridge.backends.tensorflow.support import EAGER, Build, building, is_native
 from kbridge.errors import ShapeError, SymbolicError
 from kbridge.symbolic import dtypes
-from kbridge.symbolic.host import HostInts
-
 
 _VARIABLE = type(tf.Variable(0))
 _DTYPES = {name: tf.as_dtype(name) for name in dtypes.DTYPES}
@@ -26,7 +24,7 @@ def _all_are(tensors: Any, kind: Any) -> bool:
     """Whether a list holds tensors of one class; TensorFlow itself refuses mixed dtypes."""
     if tensors.__class__ not in (list, tuple) or not tensors:
         return False
-    for tensor in tensors:
+    for tensor in tensors:  # noqa: SIM110  # all() takes four times as long
         if tensor.__class__ is not kind:
             return False
     return True
@@ -89,7 +87,7 @@ class TensorFlowEngine(Engine):
     def constant(self, value: Any, dtype: str) -> Any:
         if isinstance(value, np.ndarray):
             return self.from_numpy(value, dtype)
-        # A variable stays one, so that its later values are seen; one of Keras 3 holds TensorFlow's.
+        # A variable stays one, so that its later values are seen; Keras's own holds one.
         return value if isinstance(value, (tf.Tensor, tf.Variable)) else value.value
 
     def from_host(self, value: Any, dtype: str) -> Any:
@@ -117,6 +115,10 @@ class TensorFlowEngine(Engine):
             variable.storage.assign(tf.constant(array, variable.dtype))
 
     # --- functions --------------------------------------------------------------------------------
+
+    def feed(self, value: Any, tensor: Any, name: str) -> Any:
+        fed = super().feed(value, tensor, name)
+        return fed if fed.__class__ is EAGER else self.taken(fed)
 
     def compile(
         self,
@@ -149,9 +151,7 @@ class TensorFlowEngine(Engine):
         on_host, native = backend.host_function(name), backend.native[name]
 
         def sized(*args: Any) -> Any:
-            if any(isinstance(a, tf.Tensor) for a in tf.nest.flatten(args)):
-                return native(*(_dynamic(a) for a in args))
-            return on_host(*args)
+            return native(*map(_dynamic, args)) if _holds_tensor(args) else on_host(*args)
 
         return sized
 
@@ -198,11 +198,14 @@ class Compiled:
         """The graph, its function, and the variables and constants that it reads."""
         graph = Build(self.plan.differentiates, empty)
         with tf.init_scope(), cleared(), building(graph):
-            # tf.function itself is left aside: to check the arguments costs it as much as some
-            # ten operations. It is kept since its graph lives no longer.
+            # Calls go to what is inside of tf.function, which takes as long as some ten operations
+            # to check its arguments. It is kept since its graph lives no longer.
             function = tf.function(self.body, input_signature=self.signature, autograph=False)
             concrete = function.get_concrete_function()
-        return graph, concrete.inference_fn.call_flat, concrete.captured_inputs, function
+        try:
+            return graph, concrete.inference_fn.call_flat, concrete.captured_inputs, function
+        except AttributeError:  # not documented names
+            return graph, concrete, (), function
 
     def body(self, *args: Any) -> list[Any]:
         """What a graph holds."""
@@ -238,11 +241,19 @@ def _tensor(value: Any) -> Any:
     return value if isinstance(value, tf.Tensor) else tf.convert_to_tensor(value)
 
 
+def _holds_tensor(value: Any) -> bool:
+    if isinstance(value, slice):
+        value = (value.start, value.stop, value.step)
+    if isinstance(value, (list, tuple)):
+        return any(map(_holds_tensor, value))
+    return isinstance(value, tf.Tensor)
+
+
 def _dynamic(value: Any) -> Any:
     """Sizes beside a tensor as tensors of int32."""
     if isinstance(value, (list, tuple)):
-        return type(value)(_dynamic(item) for item in value)
-    if isinstance(value, (HostInts, np.ndarray, np.integer)) :
+        return type(value)(map(_dynamic, value))
+    if isinstance(value, (np.ndarray, np.integer)):
         return tf.constant(np.asarray(value), tf.int32)
     return value
 

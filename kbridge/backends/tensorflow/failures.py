@@ -12,7 +12,9 @@ from kbridge.errors import ArgumentError, IndexRangeError, KBridgeError, ShapeEr
 
 _INDEX = re.compile(r"indices\S* =\]? \[*(-?\d+).*?is not in \[0,\]? \[?(\d+)")
 _SLICE = re.compile(r"slice index (-?\d+) of dimension (\d+) out of bounds")
-_NODE = re.compile(r"^\(\d+\)\s*\w+:\s*|^\{\{function_node [^}]*\}\}\s*|\s*\[Op:\w+\].*$|^\[\[.*\]\]$")
+_NODE = re.compile(
+    r"^\(\d+\)\s*\w+:\s*|^\{\{function_node [^}]*\}\}\s*|\s*\[Op:\w+\].*$|^\[\[.*\]\]$"
+)
 _FRAME = ("Graph execution error", "Detected at node", "File ", "<stdin>", "Stack trace")
 _ASSERT = "assertion failed:"
 _SHAPES = ("shape", "dimension", "size", "rank", "broadcast", "window")

@@ -76,10 +76,12 @@ def batch_dot(x: Any, y: Any, axes: Any = None) -> Any:
     y_free = [i for i in range(1, len(y_sizes)) if i != b]
     # (batch, the rest of x, size) times (batch, size, the rest of y).
     left = tf.reshape(
-        tf.transpose(x, (0, *x_free, a)), (x_sizes[0], count([x_sizes[i] for i in x_free]), x_sizes[a])
+        tf.transpose(x, (0, *x_free, a)),
+        (x_sizes[0], count([x_sizes[i] for i in x_free]), x_sizes[a]),
     )
     right = tf.reshape(
-        tf.transpose(y, (0, b, *y_free)), (y_sizes[0], y_sizes[b], count([y_sizes[i] for i in y_free]))
+        tf.transpose(y, (0, b, *y_free)),
+        (y_sizes[0], y_sizes[b], count([y_sizes[i] for i in y_free])),
     )
     kept = [x_sizes[i] for i in x_free] + [y_sizes[i] for i in y_free]
     return tf.reshape(product(left, right), [x_sizes[0], *(kept or [1])])

@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from kbridge.api.rules import as_data_format
+from kbridge.backends.tensorflow.elementwise import add
 from kbridge.backends.tensorflow.support import REFUSED, number
 from kbridge.symbolic import conv_shapes
 
@@ -45,15 +46,17 @@ def softmax(x: Any, axis: int = -1) -> Any:
 
 
 def bias_add(x: Any, bias: Any, data_format: str | None = None) -> Any:
-    if as_data_format(data_format) == "channels_last":
+    layout = as_data_format(data_format)
+    if layout == "channels_last":
         try:
             return tf.nn.bias_add(x, bias)
         except REFUSED:
-            pass  # a bias for each position
+            pass  # it has a value for each position, or it does not fit
+    conv_shapes.bias_add(tuple(x.shape), tuple(bias.shape), layout)
     rank = x.shape.rank
-    if bias.shape.rank == 1:
-        return tf.nn.bias_add(x, bias, "NCHW" if rank > 2 else "NHWC")
-    conv_shapes.bias_add(tuple(x.shape), tuple(bias.shape), as_data_format(data_format))
-    if as_data_format(data_format) == "channels_first" and rank > 2:
-        bias = tf.transpose(bias, (rank - 2, *range(rank - 2)))
-    return tf.add(x, bias)
+    if layout == "channels_first" and rank > 2:
+        if bias.shape.rank == 1:
+            bias = tf.reshape(bias, [-1] + [1] * (rank - 2))
+        else:
+            bias = tf.transpose(bias, (rank - 2, *range(rank - 2)))
+    return add(x, bias)

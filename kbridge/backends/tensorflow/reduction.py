@@ -2,34 +2,49 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
 from kbridge.backends.tensorflow.support import REFUSED, recorded, truth
+from kbridge.symbolic.shapes import normalize_axes
 
 _HALF, _SINGLE, _INT, _BOOL = tf.float16, tf.float32, tf.int32, tf.bool
 
 
-def _or_else(function: Any, other: Any) -> Callable[..., Any]:
-    """``function``, or ``other`` of the dtypes that TensorFlow refuses to it."""
+def _check_elements(x: Any, axis: Any) -> None:
+    if builtins.any(x.shape[at] == 0 for at in normalize_axes(axis, x.shape.rank)):
+        raise ValueError(f"no elements along {axis} of {x.shape}")
 
+
+def _extreme(function: Any, of_bools: Any) -> Callable[..., Any]:
     def run(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        if 0 in x.shape.as_list():  # of no elements TensorFlow gives an infinity
+            _check_elements(x, axis)
         try:
             return function(x, axis, keepdims)
         except REFUSED:
-            return other(x, axis, keepdims)
+            return of_bools(x, axis, keepdims)
 
     return run
 
 
+max = _extreme(tf.reduce_max, tf.reduce_any)
+min = _extreme(tf.reduce_min, tf.reduce_all)
+
+
 def _truths(function: Any) -> Callable[..., Any]:
-    return _or_else(function, lambda x, axis, keepdims: function(truth(x), axis, keepdims))
+    def run(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        try:
+            return function(x, axis, keepdims)
+        except REFUSED:
+            return function(truth(x), axis, keepdims)
+
+    return run
 
 
-max = _or_else(tf.reduce_max, tf.reduce_any)
-min = _or_else(tf.reduce_min, tf.reduce_all)
 any = _truths(tf.reduce_any)
 all = _truths(tf.reduce_all)
 

@@ -14,8 +14,8 @@ from kbridge.backends.tensorflow.linalg import count
 from kbridge.backends.tensorflow.support import EAGER, REFUSED, dims, number, recorded, sizes
 from kbridge.backends.tensorflow.support import size as one_size
 from kbridge.symbolic.host import host_ints
+from kbridge.symbolic.shapes import normalize_axes
 
-permute_dimensions = tf.transpose
 expand_dims = tf.expand_dims
 concatenate = tf.concat
 stack = tf.stack
@@ -36,6 +36,12 @@ def reshape(x: Any, shape: Any) -> Any:
         return tf.reshape(x, shape)  # it takes most forms of a shape itself
     except REFUSED:
         return tf.reshape(x, sizes(shape))
+
+
+def permute_dimensions(x: Any, pattern: Any) -> Any:
+    if min(pattern, default=0) < 0:  # with which the gradient would fail
+        pattern = normalize_axes(pattern, x.shape.rank)
+    return tf.transpose(x, pattern)
 
 
 def squeeze(x: Any, axis: int) -> Any:
@@ -90,7 +96,8 @@ def reverse(x: Any, axes: Any) -> Any:
 def one_hot(indices: Any, num_classes: Any, dtype: Any = None) -> Any:
     if indices.dtype is not tf.int32:
         indices = tf.cast(indices, tf.int64)
-    return tf.one_hot(indices, num_classes, dtype=config.floatx() if dtype is None else dtype)
+    depth = num_classes if num_classes.__class__ is int else one_size(num_classes)
+    return tf.one_hot(indices, depth, dtype=config.floatx() if dtype is None else dtype)
 
 
 # --- picking ----------------------------------------------------------------------------------
@@ -132,10 +139,8 @@ def slice(x: Any, start: Any, size: Any) -> Any:
 
 
 def getitem(x: Any, key: Any) -> Any:
-    for position, part in enumerate(key):
-        if getattr(part, "shape", ()) != ():
-            break
-    else:
+    position = next((i for i, part in enumerate(key) if getattr(part, "shape", ()) != ()), None)
+    if position is None:
         return x[tuple(_plain(part) for part in key)]
     before, after = key[:position], key[position + 1 :]
     rest = x[tuple(_plain(p) for p in (*before, builtins.slice(None), *after))]
@@ -145,8 +150,9 @@ def getitem(x: Any, key: Any) -> Any:
         taken = sum(p is not None and p is not Ellipsis for p in key)
         axis += x.shape.rank - taken
     length = dims(rest)[axis]
-    indices = tf.cast(part, tf.int64)
-    indices = tf.where(indices < 0, indices + tf.cast(length, tf.int64), indices)
+    indices = tf.cast(key[position], tf.int64)
+    from_end = indices + tf.cast(length, tf.int64)
+    indices = tf.where(tf.logical_and(indices < 0, from_end >= 0), from_end, indices)
     return _take(rest, indices, axis)
 
 

@@ -26,6 +26,7 @@ VALUES = frozenset({EAGER, float, int, bool, type(None)})
 #: What TensorFlow raises, at once or while it builds a graph, for what it does not take.
 REFUSED = (TypeError, ValueError, tf.errors.OpError)
 
+
 class Build:
     """A graph that is being built for K.function."""
 
@@ -125,8 +126,8 @@ def unary(function: Callable[[Any], Any], **kernels: str) -> Callable[[Any], Any
     def run(x: Any) -> Any:
         try:
             return function(x)
-        except REFUSED:
-            return _through(function, used, x)
+        except REFUSED as error:
+            return _through(function, used, error, x)
 
     return run
 
@@ -141,8 +142,8 @@ def binary(function: Callable[[Any, Any], Any], **kernels: str) -> Callable[[Any
     def run(x: Any, y: Any) -> Any:
         try:
             return function(x, y)
-        except REFUSED:
-            return _through(function, used, x, y)
+        except REFUSED as error:
+            return _through(function, used, error, x, y)
 
     return run
 
@@ -151,12 +152,14 @@ def _used(kernels: dict[str, str]) -> dict[Any, Any]:
     return {tf.as_dtype(given): tf.as_dtype(used) for given, used in kernels.items()}
 
 
-def _through(function: Callable[..., Any], kernels: dict[Any, Any], *operands: Any) -> Any:
-    """Called where TensorFlow has refused the operands as they are."""
+def _through(
+    function: Callable[..., Any], kernels: dict[Any, Any], error: Exception, *operands: Any
+) -> Any:
+    """The result in another dtype, else the ``error`` by which TensorFlow refused this one."""
     tensors = [value for value in operands if is_native(value)]
     dtype = tensors[0].dtype if tensors else None
     used = kernels.get(dtype, None if is_native(operands[0]) else dtype)
     if used is None or any(tensor.dtype is not dtype for tensor in tensors):
-        raise  # noqa: PLE0704  # what is being handled
+        raise error
     result = function(*(tf.cast(like(value, tensors[0]), used) for value in operands))
     return result if result.dtype is tf.bool else tf.cast(result, dtype)
