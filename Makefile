@@ -30,11 +30,11 @@ types: setup  ## Check types with mypy.
 	$(BIN)/mypy
 
 unit: setup  ## Run the unit and integration tests.
-	$(BIN)/python -m pytest tests $(PYTEST_ARGS)
+	$(BIN)/python -m pytest tests -n 2 --dist worksteal $(PYTEST_ARGS)
 
 conformance: setup  ## Run the conformance suite on each of BACKENDS.
 	@set -e; for backend in $(BACKENDS); do \
-	  echo "$(BIN)/kbridge check $$backend"; $(BIN)/kbridge check $$backend; \
+	  echo "$(BIN)/kbridge check $$backend"; $(BIN)/kbridge check $$backend -n 2; \
 	done
 
 bench: setup  ## Compare kbridge's speed with calling the engines directly.

@@ -12,6 +12,7 @@ engine's class and calls the native function; everything else is the slow path o
 
 from __future__ import annotations
 
+import functools
 import importlib
 import pkgutil
 import re
@@ -122,6 +123,7 @@ class Backend:
 importing_contract = False
 
 
+@functools.cache
 def load_contract() -> None:
     """Import every topic module of ``kbridge.api``, which fills :data:`OPERATIONS`."""
     global importing_contract

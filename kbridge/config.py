@@ -15,7 +15,6 @@ import json
 import math
 import os
 import re
-import secrets
 import sys
 import threading
 import time
@@ -285,7 +284,7 @@ def _create(file: str) -> None:
     The complete text is written beside it and then linked to its name, which is atomic and
     fails where a file appeared meanwhile.
     """
-    draft = f"{file}.{secrets.token_hex(8)}"
+    draft = f"{file}.{os.urandom(8).hex()}"
     with suppress(OSError):
         os.makedirs(os.path.dirname(file), exist_ok=True)
         try:

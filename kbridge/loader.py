@@ -7,7 +7,6 @@ class and says what to do. No engine is imported but the one that is loaded.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import logging
 import os
@@ -191,6 +190,8 @@ def _no_module(name: str, path: str, missing: str) -> BackendError:
     """Describe a dotted path that ends nowhere, or a name that nothing has."""
     if name == path and "." not in name:
         candidates = [*BUILTIN, *(entry.name for entry in entry_points())]
+        import difflib  # for this message only; it is slow to import
+
         close = difflib.get_close_matches(name.lower(), candidates, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         return UnknownBackendError(f"Unknown backend {name!r}.{hint} {_choices()}", name=missing)

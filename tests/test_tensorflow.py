@@ -152,6 +152,15 @@ def test_layer_of_keras_3(script):
     assert "AutoGraph" not in done.stderr
 
 
+def test_the_module_may_be_what_is_imported_first(script):
+    done = script(
+        "import kbridge.backends.tensorflow as K\nfrom kbridge import api\n"
+        "print(K.eval(K.constant(2.0)), api.backend())",
+        KERAS_BACKEND="tensorflow",
+    )
+    assert done.stdout == "2.0 tensorflow\n", done.stderr
+
+
 def test_draws_in_a_tf_function_are_new_at_each_run(K):
     x = tf.zeros((1000,))
 
@@ -400,6 +409,54 @@ def test_a_failing_call_leaves_every_variable_as_it_was(K):
     assert (K.get_value(b) == 1.0).all()
     assert f([[0, 1, 2], [1.0, 1.0]])[0] == 3.0
     assert K.get_value(a).tolist() == [2.0, 3.0]
+
+
+def test_indices_that_only_the_run_knows(K):
+    x, i = K.placeholder((None, 3)), K.placeholder((), dtype="int32")
+    rows = K.placeholder((None,), dtype="int32")
+    f = K.function([x, i, rows], [x[i], x[rows], x[:, i]])
+    one, two, three = f([np.eye(4, 3), -1, [0, -4]])
+    assert (one.tolist(), three.tolist()) == ([0, 0, 0], [0, 0, 1, 0])
+    assert two.tolist() == [[1, 0, 0]] * 2
+    # TensorFlow counts a negative index from the front before it complains.
+    for index, position, told in ((0, [4], 4), (0, [-5], -5), (4, [0], 4), (-5, [0], -1)):
+        with pytest.raises(errors.IndexRangeError, match=f"index {told} "):
+            f([np.eye(4, 3), index, position])
+
+
+def test_gather_is_checked_where_kernels_do_not(K, monkeypatch):
+    # As on a GPU, where TensorFlow takes zeros for an index out of range.
+    monkeypatch.setattr("kbridge.backends.tensorflow.shaping._CHECKS", False)
+    x, i = K.placeholder((None, 2)), K.placeholder((None,), dtype="int32")
+    f = K.function([x, i], [K.gather(x, i)])
+    assert f([np.eye(3, 2), [1, 0]])[0].tolist() == [[0, 1], [1, 0]]
+    for wrong in (3, -1):
+        for program in (
+            lambda wrong: f([np.eye(3, 2), [0, wrong]]),
+            lambda wrong: K.gather(tf.ones((3, 2)), tf.constant([0, wrong])),
+        ):
+            with pytest.raises(errors.IndexRangeError, match=rf"index {wrong} .*\[0, 3\)"):
+                program(wrong)
+
+
+def test_without_undocumented_names_calls_go_through_the_concrete_function(K, monkeypatch):
+    from tensorflow.python.eager.polymorphic_function import concrete_function
+
+    monkeypatch.delattr(concrete_function.ConcreteFunction, "inference_fn")
+    x, v = K.placeholder((None,)), K.variable(1.0)
+    f = K.function([x], [x + v], updates=[K.update_add(v, 1.0)])
+    assert [f([[0.0] * n])[0].tolist() for n in (1, 2)] == [[1.0], [2.0, 2.0]]
+    K.function([], [], updates=[K.update(v, 0.0)])([])
+    assert K.get_value(v) == 0.0
+
+
+def test_variables_of_tensorflow_and_tensors_can_be_fed(K):
+    x = K.placeholder((None, 2))
+    f = K.function([x], [x * 2.0])
+    for value in (tf.Variable([[1.0, 2.0]]), tf.constant([[1, 2]]), tf.constant([[1.0, 2.0]])):
+        assert f([value])[0].tolist() == [[2.0, 4.0]]
+    with pytest.raises(errors.FeedError):
+        f([tf.ones((2,))])
 
 
 def test_an_update_keeps_the_shape_that_only_the_run_knows(K):

@@ -241,7 +241,7 @@ class Engine:
         return host_key(seed, position)
 
     def in_graph(self) -> bool:
-        """Whether the engine builds a graph of its own now, which draws by :meth:`graph_position`."""
+        """Whether the engine builds a graph of its own now; :meth:`graph_position` then draws."""
         return False
 
     def graph_position(self, seed: int) -> Any:

@@ -10,10 +10,12 @@ import tensorflow as tf
 
 from kbridge.errors import ArgumentError, IndexRangeError, KBridgeError, ShapeError
 
-_INDEX = re.compile(r"indices\S* =\]? \[*(-?\d+).*?is not in \[0,\]? \[?(\d+)")
+_INDEX = re.compile(r"indices\S* =[^\w-]*(-?\d+).*?is not in \[0,[^\w-]*(\d+)", re.DOTALL)
 _SLICE = re.compile(r"slice index (-?\d+) of dimension (\d+) out of bounds")
+# What a message has around its text: where it comes from, and from which of several nodes.
 _NODE = re.compile(
-    r"^\(\d+\)\s*\w+:\s*|^\{\{function_node [^}]*\}\}\s*|\s*\[Op:\w+\].*$|^\[\[.*\]\]$"
+    r"^\d+ root error\(s\) found\.$|^\(\d+\)\s*\w+:\s*|^\{\{function_node [^}]*\}\}\s*"
+    r"|\s*\[Op:\w+\].*$|^\[\[.*\]\]$"
 )
 _FRAME = ("Graph execution error", "Detected at node", "File ", "<stdin>", "Stack trace")
 _ASSERT = "assertion failed:"

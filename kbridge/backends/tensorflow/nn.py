@@ -16,6 +16,7 @@ softsign = tf.nn.softsign
 sigmoid = tf.sigmoid
 tanh = tf.tanh
 _SINGLE = tf.float32
+_NUMBERS = (float, int)
 
 
 def floats(x: Any) -> None:
@@ -27,7 +28,7 @@ def floats(x: Any) -> None:
 def relu(x: Any, alpha: Any = 0.0, max_value: Any = None, threshold: float = 0.0) -> Any:
     if x.dtype is not _SINGLE:
         floats(x)
-    if alpha.__class__ is float and alpha == 0.0 and not threshold:
+    if alpha.__class__ in _NUMBERS and not alpha and not threshold:
         above = tf.nn.relu(x)
         return above if max_value is None else tf.minimum(above, number(max_value, x.dtype))
     above = x if max_value is None else tf.minimum(tf.maximum(x, 0.0), max_value)

@@ -146,7 +146,7 @@ def getitem(x: Any, key: Any) -> Any:
     rest = x[tuple(_plain(p) for p in (*before, builtins.slice(None), *after))]
     # The axes that stand before the index tensor in what the other entries pick.
     axis = sum(p is None or isinstance(p, builtins.slice) for p in before)
-    if Ellipsis in before:
+    if any(p is Ellipsis for p in before):
         taken = sum(p is not None and p is not Ellipsis for p in key)
         axis += x.shape.rank - taken
     length = dims(rest)[axis]
