@@ -89,7 +89,7 @@ class Writer:
     ) -> None:
         self.backend = backend
         self.engine = backend.engine
-        self.inputs = inputs
+        self.inputs: Sequence[Tensor] = inputs
         self.values = values
         self.host_draws = host_draws
         self.names: dict[Tensor, str] = {}
