@@ -22,7 +22,9 @@ from collections.abc import Callable, Iterable
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-from kbridge.api.declare import OPERATIONS, Operation
+from kbridge import __version__
+from kbridge.api.declare import OPERATIONS, Operation, lifted
+from kbridge.api.planned import PLANNED
 from kbridge.errors import KBridgeError, MissingOperationError, ShapeError
 from kbridge.symbolic import record, scopes
 from kbridge.symbolic.tensor import Placeholder, Tensor, Variable
@@ -55,6 +57,11 @@ class Backend:
 
     def __getattr__(self, name: str) -> Any:
         op = OPERATIONS.get(name)
+        if op is None and name in PLANNED:
+            raise MissingOperationError(
+                f"K.{name} is part of the contract, but kbridge {__version__} does not have it yet "
+                f"on any backend."
+            )
         if op is None:
             raise AttributeError(f"the Keras backend API has no function {name!r}")
         raise MissingOperationError(
@@ -86,7 +93,23 @@ class Backend:
                 f"K.update: the variable {variable.name!r} has the shape {variable.shape}, its "
                 f"new value {tensor.shape}; an update keeps the shape."
             )
-        return tensor
+        return self._checked(variable, tensor) if None in tensor.shape else tensor
+
+    def _checked(self, variable: Variable, tensor: Tensor) -> Tensor:
+        """A new value whose shape the run tells: an error there, before anything is committed."""
+
+        def update(native: Any) -> Any:
+            sizes = self.engine.shape(native)
+            if None not in sizes and sizes != variable.shape:
+                raise ShapeError(
+                    f"K.update: the variable {variable.name!r} has the shape {variable.shape}, "
+                    f"its new value {sizes}; an update keeps the shape."
+                )
+            return native
+
+        rules = (lambda value: variable.shape, lambda value: variable.dtype)
+        checked: Tensor = record.Later(self).run(lifted(update, 1, rules), (tensor,))
+        return checked
 
     # --- what the graph asks of a backend ----------------------------------------------------
 

@@ -215,7 +215,11 @@ def test_results_are_never_weakly_typed():
         (lambda: K.exp(jnp.asarray(1)), "float32"), (lambda: K.reshape(row, (3, 1)), "float32"),
         (lambda: K.gather(row, jnp.array([0])), "float32"), (lambda: K.softmax(row), "float32"),
         (lambda: K.switch(jnp.array([True]), row[:1], row[:1]), "float32"),
-        (lambda: K.dot(weak, weak), "float32"), (lambda: K.max(jnp.asarray(3)), "int32"),
+        (lambda: K.dot(weak, weak), "float32"),
+        (lambda: K.switch(jnp.array(True), half, row), "float32"),
+        (lambda: K.switch(jnp.array(False), row, row), "float32"),
+        (lambda: K.switch(jnp.array([True]), half, 2.0), "float16"),
+        (lambda: K.max(jnp.asarray(3)), "int32"),
         (lambda: K.zeros_like(weak), "float32"), (lambda: K.batch_flatten(row), "float32"),
     ]  # fmt: skip
     for position, (program, dtype) in enumerate(programs):

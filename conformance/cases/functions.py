@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kbridge.conformance.records import program
-from kbridge.errors import IndexRangeError
+from kbridge.errors import IndexRangeError, ShapeError
 
 # --- functions -----------------------------------------------------------------------------------
 
@@ -218,3 +218,69 @@ def calls_with_updates_take_turns(K: Any) -> Any:
     if failed:
         raise failed[0]
     return K.get_value(v), f([1.0])[0]
+
+
+# --- shapes that only the run knows ---------------------------------------------------------------
+
+
+@program(
+    ("K.add", "K.dot", "K.concatenate", "K.reshape", "K.subtract", [1.0, 1.0]), covers="function"
+)
+def shapes_that_do_not_fit_at_run_time_name_the_operation(K: Any) -> Any:
+    x, y = K.placeholder((None, 3)), K.placeholder((None, 3))
+    loss = K.sum(K.square(x - y))
+    programs = (
+        [x + y],
+        [K.dot(x, y)],
+        [K.concatenate([x, y], axis=1)],
+        [K.reshape(x, (-1, 4))],
+        [loss, *K.gradients(loss, [x])],
+    )
+    seen = K.variable([1.0, 1.0])
+    names = []
+    for outputs in programs:
+        f = K.function([x, y], outputs, updates=[K.update_add(seen, 1.0)])
+        try:
+            f([np.ones((2, 3)), np.ones((4, 3))])
+        except ShapeError as error:
+            names.append(str(error).partition(":")[0])
+    return (*names, K.get_value(seen))
+
+
+@program((True, [1.0, 2.0], [3.0, 4.0]), covers="update")
+def an_update_keeps_the_shape_at_run_time_too(K: Any) -> Any:
+    v, x = K.variable([1.0, 2.0], name="kept"), K.placeholder((None,))
+    store = K.function([x], [], updates=[(v, x)])
+    try:
+        store([np.ones(3)])
+        refused = False
+    except ShapeError:
+        refused = True
+    before = K.get_value(v)
+    store([np.array([3.0, 4.0])])
+    return refused, before, K.get_value(v)
+
+
+# --- feeding what a gradient passes through -------------------------------------------------------
+
+
+@program((5.0, 20.0, 1.0, 0.0, 85.0), covers="gradients")
+def a_fed_result_keeps_its_value_and_passes_the_gradient(K: Any) -> Any:
+    """As where the gradient is a graph: the fed value is used everywhere in it."""
+    x = K.placeholder(())
+    y = x * 2.0
+    value, slope = K.function([x, y], [y, K.gradients(y * y, x)[0]])([1.0, 5.0])
+    after, own = K.function([x, y], [y + 1.0, K.gradients(y * y, y)[0]])([1.0, 0.0])
+    v = K.variable(3.0)
+    z = v * 2.0
+    (through,) = K.function([z], K.gradients(z * z * v, v))([5.0])
+    return value, slope, after, own, through
+
+
+@program(([0.0, 0.0], True), covers="gradients")
+def the_gradient_of_a_constant_gradient_is_zero(K: Any) -> Any:
+    """A path leads through the first gradient; a variable off it has none."""
+    v, other = K.variable([1.0, 2.0]), K.variable(1.0)
+    (first,) = K.gradients(K.sum(v * 3.0), v)
+    second, off = K.gradients(K.sum(first), [v, other])
+    return K.eval(second), off is None

@@ -70,6 +70,77 @@ def gradients_of_gradients(K: Any) -> Any:
     return at_first, at_second, at_third, at_penalty.sum() - 18.0
 
 
+@program(
+    (
+        [0.0, 0.0, 1.0, 1.0, 1.0],
+        [0.5, 0.5, 1.0, 1.0, 1.0],
+        [0.0, 0.0, 1.0, 1.0, 0.0],
+        [0.5, 0.5, 1.0, 1.0, 0.0],
+        [0.5, 0.5, 1.0, 1.0, 0.0],
+        [0.0, 0.0, 1.0, 1.0, 0.0],
+        [0.0, 1.0, 1.0, 1.0, 0.0],
+        [0.5, 0.5, 1.0, 1.0, 1.0],
+    ),
+    covers="gradients relu",
+)
+def slopes_of_relu_at_its_kinks(K: Any) -> Any:
+    """At 0 that of the lower part, at another threshold and at ``max_value`` 1."""
+    x = K.variable([-1.0, 0.0, 0.5, 1.0, 2.0])
+    results = [
+        K.relu(x),
+        K.relu(x, alpha=0.5),
+        K.relu(x, max_value=1.0),
+        K.relu(x, alpha=0.5, max_value=1.0),
+        K.relu(x, alpha=K.constant(0.5), max_value=1.0),
+        K.relu(x, max_value=1.0, threshold=0.5),
+        K.relu(x, max_value=1.0, threshold=-1.0),
+        K.relu(x, alpha=0.5, threshold=0.5),
+    ]
+    return tuple(K.eval(K.gradients(K.sum(y), [x])[0]) for y in results)
+
+
+@program(
+    (
+        [0.0, 1.0, 1.0, 1.0, 0.0],
+        [0.0, 1.0, 1.0, 1.0, 0.0],
+        [0.0, 1.0, 1.0, 1.0, 1.0],
+        [0.0, 0.0, 0.0, 1.0, 0.0],
+        [0.0, 0.0, 0.0, 0.0, 0.0],
+        1.0,
+        1.0,
+    ),
+    covers="gradients clip",
+)
+def slopes_of_clip_at_its_bounds(K: Any) -> Any:
+    """A bound itself passes, whether number or tensor; nothing passes where the bounds cross."""
+    x = K.variable([-1.0, 0.0, 0.5, 1.0, 2.0])
+    low, high = K.variable(0.0), K.variable(1.0)
+    results = [
+        K.clip(x, 0.0, 1.0),
+        K.clip(x, low, high),
+        K.clip(x, low, None),
+        K.clip(x, high, high),
+        K.clip(x, high, low),
+    ]
+    slopes = [K.eval(K.gradients(K.sum(y), [x])[0]) for y in results]
+    by_bounds = K.gradients(K.sum(results[1]), [low, high])
+    return (*slopes, *_values(K, by_bounds))
+
+
+@program(
+    ([[1.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]],),
+    covers="one_hot",
+)
+def one_hot_of_floats_takes_whole_ones(K: Any) -> Any:
+    return (K.eval(K.one_hot(K.constant([0.0, 1.5, 2.0, np.nan, -0.5]), 3)),)
+
+
+@program((True, 3.0), covers="sum eval")
+def a_result_of_rank_0_is_an_array(K: Any) -> Any:
+    result = K.eval(K.sum(K.constant([1.0, 2.0])))
+    return isinstance(result, np.ndarray) and result.flags.writeable, result
+
+
 @program(([1.0, 1.0, 0.0], 2.0, [2.0, 0.0, 0.0]), covers="gradients gather")
 def gradients_of_rows(K: Any) -> Any:
     """A row that is taken twice collects both gradients."""

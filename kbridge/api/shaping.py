@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kbridge.api.declare import composite, operation
-from kbridge.api.rules import TensorLike, as_axis, as_data_format, as_dtype
+from kbridge.api.rules import TensorLike, as_axis, as_data_format, as_dtype, check_dims
 from kbridge.symbolic import index_shapes, shapes
 
 
@@ -17,6 +17,7 @@ def _first(tensors: Any) -> Any:
     "x",
     shape=lambda x, shape: shapes.reshape(x.shape, _known(shape)),
     host_arguments="shape",
+    resolve={"shape": check_dims},
 )
 def reshape(x: TensorLike, shape: Any) -> Any:
     """The elements of ``x``, in the same order, in another shape.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kbridge.errors import ArgumentTypeError, FeedError, GraphError
+from kbridge.errors import ArgumentTypeError, FeedError, GraphError, KBridgeError
 from kbridge.symbolic import structure
 from kbridge.symbolic.plan import generate
 from kbridge.symbolic.tensor import Placeholder, Tensor, Variable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 #: Operations whose result may share its memory with an operand.
 _VIEWS = frozenset(
     (
-        *("identity", "reshape", "getitem", "transpose", "permute_dimensions", "squeeze"),
+        *("update", "identity", "reshape", "getitem", "transpose", "permute_dimensions", "squeeze"),
         *("expand_dims", "flatten", "batch_flatten", "cast", "stop_gradient"),
         *("choose", "slice", "reverse", "item", "clip", "tile", "repeat_elements", "round"),
         *("sign", "pool2d", "broadcast_like", "sum_like", "reshape_like"),
@@ -65,10 +65,31 @@ class Program:
         compiled = self.compiled.get(phase)
         if compiled is None:
             compiled = self.compile(phase)
-        if self.updates:
-            with self.backend.session.lock:
-                return compiled(natives)  # type: ignore[no-any-return]
-        return compiled(natives)  # type: ignore[no-any-return]
+        try:
+            if self.updates:
+                with self.backend.session.lock:
+                    return compiled(natives)  # type: ignore[no-any-return]
+            return compiled(natives)  # type: ignore[no-any-return]
+        except KBridgeError as error:
+            if str(error).startswith("K."):
+                raise
+            raise self.diagnosed(error, natives, phase) from error.__cause__
+        except Exception as error:
+            clear = self.diagnosed(error, natives, phase)
+            if clear is error:
+                raise
+            raise clear from error
+
+    def diagnosed(self, error: Exception, natives: list[Any], phase: int) -> Exception:
+        """The contract's error for what an engine reported, if the operands' shapes explain it."""
+        from kbridge.symbolic.diagnose import fault
+
+        values: dict[Tensor, Any] = {self.backend.phase_placeholder: phase}
+        wanted = [*self.outputs, *(value for _, value in self.updates)]
+        return (
+            fault(self.backend, dict(zip(self.feeds, natives, strict=True)), wanted, values)
+            or error
+        )
 
     def compile(self, phase: int) -> Any:
         with self.backend.session.lock:

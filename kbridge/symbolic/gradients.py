@@ -87,16 +87,42 @@ def gradients(backend: Backend, loss: Any, variables: Any) -> list[Tensor | None
         total = backend.operations["sum"](total) + backend.operations["sum"](other)
     useful = connected(total, sources)
     found = list(dict.fromkeys(s for s in sources if s in useful))
-    if not found:
+    constant = _behind_gradients(total, set(sources) - useful)
+    if not found and not constant:
         return [None] * len(sources)
-    if backend.engine.autodiff == "graph":
+    results: list[Tensor] = []
+    if found and backend.engine.autodiff == "graph":
         from kbridge.symbolic.autodiff import derivatives
 
         results = derivatives(backend, total, found)
-    else:
+        for result in results:
+            result.__dict__["_gradient_of"] = total
+    elif found:
         results = _by_engine(backend, total, found)
     by_source = dict(zip(found, results, strict=True))
+    by_source.update((s, backend.operations["zeros_like"](s)) for s in constant)
     return [by_source.get(s) for s in sources]
+
+
+def _behind_gradients(loss: Tensor, sources: set[Tensor]) -> set[Tensor]:
+    """The sources that only the losses lead to whose gradients ``loss`` was computed from.
+
+    An engine that differentiates at once counts them as connected, with a derivative of 0 where
+    the gradient does not vary with them; a gradient that is a graph does not hold them at all.
+    """
+    behind: set[Tensor] = set()
+    waiting = [loss] if sources else []
+    seen: set[Tensor] = set()
+    origins: set[Tensor] = set()
+    while waiting:
+        for node in topological([waiting.pop()], seen):
+            seen.add(node)
+            origin = node.__dict__.get("_gradient_of")
+            if origin is not None and origin not in origins:
+                origins.add(origin)
+                behind |= connected(origin, sources) & sources
+                waiting.append(origin)
+    return behind
 
 
 def _by_engine(backend: Backend, loss: Tensor, sources: list[Tensor]) -> list[Tensor]:

@@ -8,6 +8,7 @@ an engine differentiates, and for the bodies of loops. Nothing here recurses ove
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from math import isfinite
@@ -75,6 +76,12 @@ def generate(
     return writer.write(outputs)
 
 
+def _pass_through(backend: Backend, fed: Any, computed: Any) -> Any:
+    """The value fed, with the derivative of the value that it replaces."""
+    native = backend.native
+    return native["add"](fed, native["subtract"](computed, native["stop_gradient"](computed)))
+
+
 class Writer:
     """Writes one function; holds what is known while it does."""
 
@@ -96,11 +103,16 @@ class Writer:
         #: Values that are NumPy integers when the function runs.
         self.hosted: set[Tensor] = set(hosted)
         self.lines: list[str] = []
-        self.namespace: dict[str, Any] = dict(self.engine.plan_names)
+        self.namespace: dict[str, Any] = {
+            "pass_through": functools.partial(_pass_through, backend),
+            **self.engine.plan_names,
+        }
         self.variables: list[Variable] = []
         self.draws: dict[Draw, int] = {} if draws is None else draws
         self.counter = itertools.count()
         self.constants: dict[int, str] = {}
+        #: Fed tensors that a gradient passes through, with what stands for the value fed.
+        self.through: dict[Tensor, Tensor] = {}
         #: Names of values that the step being written is the last to read.
         self.dying: list[str] = []
         self.wide = False
@@ -151,9 +163,11 @@ class Writer:
 
     def write(self, outputs: Sequence[Tensor]) -> Plan:
         """Write everything that ``outputs`` need, and compile it."""
-        given = [self.bind_input(tensor) for tensor in self.inputs]
         outputs = [self.resolve(output) for output in outputs]
-        nodes = self.order(outputs, set(self.inputs))
+        if not self.through:
+            self.through = plan_gradients.fed_on_the_way(self, outputs)
+        given = [self.bind_input(self.through.get(t, t)) for t in self.inputs]
+        nodes = self.order(outputs, self.given())
         self.check_fed(nodes)
         gradients = [n for n in nodes if n.op is not None and n.op.name == "gradients"]
         if gradients:
@@ -176,6 +190,10 @@ class Writer:
             bool(gradients),
             self.wide,
         )
+
+    def given(self) -> set[Tensor]:
+        """The inputs that need not be computed."""
+        return set(self.inputs) - set(self.through)
 
     def check_fed(self, nodes: list[Tensor]) -> None:
         missing = [
@@ -218,6 +236,7 @@ class Writer:
         """A plan of its own inside this one, as a name: it shares values, draws and keys."""
         hosted = self.hosted.intersection(inputs)
         inner = Writer(self.backend, inputs, self.values, self.host_draws, self.draws, hosted)
+        inner.through = {t: fed for t, fed in self.through.items() if fed in inputs}
         plan = inner.write(outputs)
         self.wide = self.wide or plan.wide
         return self.constant(plan.run)
@@ -231,7 +250,7 @@ class Writer:
         A value that nothing later reads gives its name to the result, so that the old value is
         gone once the new one is there.
         """
-        keep = {*outputs, *self.inputs}
+        keep = {*outputs, *self.inputs, *self.through}
         last: dict[Tensor, int] = {}
         for position, node in enumerate(nodes):
             for parent in node.inputs:
@@ -249,6 +268,13 @@ class Writer:
 
     def step(self, node: Tensor) -> None:
         """Write the line that computes ``node``."""
+        self.compute(node)
+        if node in self.through:
+            fed, own = self.names[self.through[node]], self.names[node]
+            self.line(f"{own} = pass_through({fed}, {own})")
+
+    def compute(self, node: Tensor) -> None:
+        """Write the line that computes ``node`` from its inputs."""
         self.note(node)
         if node in self.values:
             self.names[node] = self.constant(self.fixed(node))

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from kbridge.errors import GraphError
-from kbridge.symbolic.tensor import Constant, Tensor
+from kbridge.symbolic.tensor import Constant, Placeholder, Tensor
 
 if TYPE_CHECKING:
     from kbridge.symbolic.plan import Writer
@@ -25,12 +25,28 @@ def write(
     """Write the steps of a plan that holds gradients."""
     if writer.engine.autodiff == "tape":
         # Gradients first, so that what follows from them runs outside the traced region.
-        nodes = writer.order([*gradients, *outputs], set(writer.inputs))
+        nodes = writer.order([*gradients, *outputs], writer.given())
         _write_taped(writer, gradients, nodes, outputs)
     elif writer.engine.autodiff == "functional":
         _Functional(writer, outputs).write(gradients)
     else:
         raise GraphError(f"the engine {writer.engine.name!r} brings no autodiff of its own")
+
+
+def fed_on_the_way(writer: Writer, outputs: Sequence[Tensor]) -> dict[Tensor, Tensor]:
+    """The fed results that lie on the way of a gradient, each with a stand-in for its feed.
+
+    They keep the value fed and pass the derivative on, as they do where the gradient is a graph.
+    """
+    fed = [t for t in writer.inputs if t.op is not None]
+    if not fed:
+        return {}
+    gradients = [n for n in writer.order(outputs, set()) if n.op and n.op.name == "gradients"]
+    between: set[Tensor] = set()
+    for gradient in gradients:
+        loss, sources = _ends(writer, gradient)
+        between |= _region(writer, loss, sources) - set(sources)
+    return {t: Placeholder(t.backend, t.shape, t.dtype) for t in fed if t in between}
 
 
 def _region(writer: Writer, loss: Tensor, sources: Iterable[Tensor]) -> set[Tensor]:
@@ -99,7 +115,7 @@ class _Functional:
     def __init__(self, writer: Writer, outputs: Sequence[Tensor]) -> None:
         self.writer = writer
         self.outputs = outputs
-        self.ready: set[Tensor] = set(writer.inputs)
+        self.ready: set[Tensor] = writer.given()
         self.regions: dict[Tensor, set[Tensor]] = {}
         needed = writer.order(outputs, self.ready, self.parents)
         self.needed = set(needed)
@@ -175,6 +191,7 @@ class _Functional:
             and n.op.name != "gradients"
             and (n in self.outputs or any(user not in region for user in self.users.get(n, ())))
         ]
+        captured += [writer.through[n] for n in inner if n in writer.through]
         part = writer.part([*sources, *captured], [loss, *beside])
         value, extra, result = (writer.new_name() for _ in range(3))
         groups = [

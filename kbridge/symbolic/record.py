@@ -551,4 +551,4 @@ def _describe(value: Any) -> str:
         return f"{value!r:.60}"
     named = f"{value.name!r} " if isinstance(value, Tensor) and value.op is None else ""
     sizes = tuple(shape) if getattr(shape, "rank", 0) is not None else "(unknown rank)"
-    return f"{named}{sizes} {str(value.dtype).rpartition('.')[2]}"
+    return f"{named}{sizes} {dtypes.normalize(value.dtype)}"

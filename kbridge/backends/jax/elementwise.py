@@ -110,6 +110,8 @@ def _select(condition: Any, x: Any, y: Any) -> Any:
 
 
 def choose(condition: Any, x: Any, y: Any) -> Any:
+    if x.dtype != y.dtype or x.weak_type or y.weak_type:
+        return ()  # the slow path brings them to one dtype
     if not isinstance(condition, Tracer):
         return x if condition else y
     shapes = jnp.shape(x), jnp.shape(y)

@@ -30,6 +30,11 @@ from kbridge.backends.jax.staging import (
 from kbridge.errors import FeedError, GraphError, UnsupportedError
 from kbridge.symbolic import dtypes
 
+try:
+    from jax._src.array import ArrayImpl
+except ImportError:  # without a look at its home an array must be made, which starts the devices
+    ArrayImpl = type(jnp.zeros(()))
+
 _WORD = 0xFFFFFFFF
 
 
@@ -96,7 +101,7 @@ class JaxEngine(Engine):
 
     name = "jax"
     title = "JAX"
-    tensor_class = type(jnp.zeros(()))
+    tensor_class = ArrayImpl
     autodiff = "functional"
     guard_names: Mapping[str, Any] = MappingProxyType({"alike": _alike})
     declines = True

@@ -26,18 +26,19 @@ def _relu(x: Any) -> Any:
 
 @guarded("threshold", floating=True)
 def _bent_relu(x: Any, alpha: Any, max_value: Any, threshold: float) -> Any:
-    above = x if max_value is None else jnp.where(x >= max_value, max_value, x)
+    above = x if max_value is None else jnp.where(x > max_value, max_value, x)
     if max_value is not None and threshold < 0:
-        above = jnp.where(x <= 0, 0, above)
+        above = jnp.where(x < 0, 0, above)
     # At 0 the slope is that of the lower part; at another threshold an equal element passes.
-    passes = x >= threshold if threshold else x > 0
-    return jnp.where(passes, above, alpha * (x - threshold))
+    lower = x < threshold if threshold else x <= 0
+    return jnp.where(lower, 0 if alpha is None else alpha * (x - threshold), above)
 
 
 def relu(x: Any, alpha: Any = 0.0, max_value: Any = None, threshold: float = 0.0) -> Any:
-    if max_value is None and alpha.__class__ is float and alpha == 0.0 == threshold:
+    dead = alpha.__class__ is float and alpha == 0.0
+    if dead and max_value is None and threshold == 0.0:
         return _relu(x)
-    return _bent_relu(x, alpha, max_value, threshold)
+    return _bent_relu(x, None if dead else alpha, max_value, threshold)
 
 
 @guarded(floating=True)

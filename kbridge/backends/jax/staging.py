@@ -89,15 +89,15 @@ def entry(op: Operation, function: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     def run(*args: Any) -> Any:
-        found = _arrays(args)
-        scalars = [a.dtype for a in found if a.aval.weak_type and not a.ndim]
-        others = {a.dtype for a in found if a.ndim or not a.aval.weak_type}
+        if op.numeric and all(a.dtype == bool for a in _arrays(args)):
+            return ()
+        meeting = _arrays([args[i] for i in op.promoted])
+        scalars = [a.dtype for a in meeting if a.aval.weak_type and not a.ndim]
         if scalars:
+            others = {a.dtype for a in meeting if a.ndim or not a.aval.weak_type}
             one = others.pop() if len(others) == 1 else np.dtype(bool)
             if not _is_float(one) or jnp.promote_types(one, jnp.result_type(*scalars)) != one:
                 return ()
-        elif op.numeric and others == {np.dtype(bool)}:
-            return ()
         return function(*args)
 
     return guarded(floating=op.floating)(run)

@@ -27,6 +27,10 @@ class NumPyEngine(Engine):
     def is_native(self, value: Any) -> bool:
         return isinstance(value, np.ndarray)
 
+    def taken(self, native: Any) -> Any:
+        dtype = native.dtype
+        return native if dtype.isnative else native.astype(dtype.newbyteorder("="))
+
     def shape(self, native: Any) -> tuple[int, ...]:
         return native.shape
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from kbridge.backends.tensorflow.failures import cleared
 from kbridge.backends.tensorflow.linalg import product
 from kbridge.backends.tensorflow.support import (
     EAGER,
@@ -111,12 +112,13 @@ def pow(x: Any, a: Any) -> Any:
             return tf.pow(x, a)
         except REFUSED:
             pass
+    if is_native(a) and not a.dtype.is_floating:
+        with cleared():  # of an integer to a negative power
+            return _power(x, a)
     if not recorded(x, a):
         return _power(x, a)
     if not is_native(a):
         return _power(x, a) if a else tf.ones_like(x)
-    if not a.dtype.is_floating:
-        return _power(x, a)
     # 0 to the power 0: its gradient with respect to x is 0, which TensorFlow finds as 0 * inf.
     x = like(x, a)
     return tf.pow(tf.where(tf.logical_and(x == 0.0, a == 0.0), tf.ones_like(x), x), a)

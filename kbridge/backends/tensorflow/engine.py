@@ -76,7 +76,7 @@ class TensorFlowEngine(Engine):
         if isinstance(native, np.ndarray):
             return np.array(native)  # sizes on the host
         try:
-            return native.numpy()
+            return np.asarray(native.numpy())  # of rank 0 it is a scalar
         except (AttributeError, NotImplementedError) as error:
             raise SymbolicError(
                 "inside a tf.function there are no values, so K.eval, K.get_value and the results "

@@ -32,8 +32,11 @@ def relu(x: Any, alpha: Any = 0.0, max_value: Any = None, threshold: float = 0.0
         above = tf.nn.relu(x)
         return above if max_value is None else tf.minimum(above, number(max_value, x.dtype))
     above = x if max_value is None else tf.minimum(tf.maximum(x, 0.0), max_value)
-    below = number(alpha, x.dtype) * (x - threshold)
-    return tf.where(x >= threshold, above, below)
+    # At 0 the slope is that of the lower part; at another threshold an equal element passes.
+    lower = x < threshold if threshold else x <= 0.0
+    if alpha.__class__ in _NUMBERS and not alpha:
+        return tf.where(lower, tf.zeros_like(x), above)
+    return tf.where(lower, number(alpha, x.dtype) * (x - threshold), above)
 
 
 def elu(x: Any, alpha: float = 1.0) -> Any:

@@ -95,7 +95,10 @@ def reverse(x: Any, axes: Any) -> Any:
 
 def one_hot(indices: Any, num_classes: Any, dtype: Any = None) -> Any:
     if indices.dtype is not tf.int32:
-        indices = tf.cast(indices, tf.int64)
+        whole = tf.cast(indices, tf.int64)
+        if indices.dtype.is_floating:  # 1.5 is no class
+            whole = tf.where(tf.cast(whole, indices.dtype) == indices, whole, -1)
+        indices = whole
     depth = num_classes if num_classes.__class__ is int else one_size(num_classes)
     return tf.one_hot(indices, depth, dtype=config.floatx() if dtype is None else dtype)
 

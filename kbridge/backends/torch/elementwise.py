@@ -8,13 +8,13 @@ from typing import Any
 import torch
 
 from kbridge.backends.torch.values import TORCH, beside
+from kbridge.errors import ArgumentError
 
 add = torch.add
 subtract = torch.sub
 multiply = torch.mul
 divide = torch.div
 floor_divide = torch.floor_divide
-pow = torch.pow
 negative = torch.neg
 matmul = torch.matmul
 logical_and = torch.logical_and
@@ -43,6 +43,18 @@ _NUMBERS = (float, int)
 def mod(x: Any, y: Any) -> Any:
     # With a number on the left PyTorch has no derivative.
     return torch.remainder(beside(x, y) if isinstance(x, _NUMBERS) else x, y)
+
+
+def pow(x: Any, a: Any) -> Any:
+    # PyTorch takes 0 for an integer to a negative power, and torch.compile cannot look at one.
+    if isinstance(a, torch.Tensor) and not a.dtype.is_floating_point:
+        whole = isinstance(x, int) or not x.dtype.is_floating_point
+        if whole and not torch.compiler.is_compiling() and (a < 0).any():
+            raise ArgumentError(
+                "K.pow: an integer to a negative power is no integer; cast the base with "
+                "K.cast(x, K.floatx())."
+            )
+    return torch.pow(x, a)
 
 
 def maximum(x: Any, y: Any) -> Any:
@@ -79,8 +91,8 @@ def clip(x: Any, min_value: Any, max_value: Any) -> Any:
     if min_value is None and max_value is None:
         return x.clone()
     # The upper bound first: where the bounds cross, the lower one wins.
-    below = x if max_value is None else minimum(x, max_value)
-    return below if min_value is None else maximum(below, min_value)
+    below = x if max_value is None else torch.clamp(x, max=max_value)
+    return below if min_value is None else torch.clamp(below, min=min_value)
 
 
 def where(condition: Any, x: Any, y: Any) -> Any:

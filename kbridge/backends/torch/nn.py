@@ -21,9 +21,11 @@ def relu(x: Any, alpha: Any = 0.0, max_value: Any = None, threshold: float = 0.0
     if alpha.__class__ is float and max_value is None and not threshold:
         return F.leaky_relu(x, alpha) if alpha else torch.relu(x)
     above = x if max_value is None else torch.clamp(x, 0, max_value)
+    # At 0 the slope is that of the lower part; at another threshold an equal element passes.
+    lower = x < threshold if threshold else x <= 0
     if isinstance(alpha, torch.Tensor) or alpha:
-        return torch.where(x < threshold, (x - threshold) * alpha, above)
-    return torch.where(x < threshold, 0, above)
+        return torch.where(lower, (x - threshold) * alpha, above)
+    return torch.where(lower, 0, above)
 
 
 def softplus(x: Any) -> Any:
