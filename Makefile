@@ -9,7 +9,7 @@ PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo setup test lint types unit conformance bench docs format clean
+.PHONY: help demo setup test lint types unit conformance bench format clean
 
 help:  ## List the targets.
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | \
@@ -39,9 +39,6 @@ conformance: setup  ## Run the conformance suite on each of BACKENDS.
 
 bench: setup  ## Compare kbridge's speed with calling the engines directly.
 	$(BIN)/kbridge bench
-
-docs: setup  ## Write the generated pages of docs/.
-	$(BIN)/python docs/generate.py
 
 format: setup  ## Let ruff sort imports and format.
 	$(BIN)/ruff check --fix .

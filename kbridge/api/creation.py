@@ -200,7 +200,7 @@ def ones_like(K: Any, x: TensorLike, dtype: Any = None, name: str | None = None)
 
 @operation(
     "",
-    shape=lambda start, stop, step, dtype: _arange_shape(start, stop, step),
+    shape=lambda start, stop, step, dtype: _arange_shape(start, stop, step, dtype),
     dtype=lambda start, stop, step, dtype: dtype,
     host_arguments="start stop step",
     resolve={"dtype": as_dtype},
@@ -215,8 +215,12 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = "int32") ->
     """
 
 
-def _arange_shape(start: Any, stop: Any, step: Any) -> Any:
+def _arange_shape(start: Any, stop: Any, step: Any, dtype: str) -> Any:
     parts = (0, start, step) if stop is None else (start, stop, step)
     if any(hasattr(p, "dtype") and not isinstance(p, (np.ndarray, np.generic)) for p in parts):
         return (None,)  # a tensor, of the graph or of an engine
+    if step == 0:
+        raise ArgumentError("step must not be 0")
+    if not dtypes.is_float(dtype) and any(part != int(part) for part in parts):
+        raise ArgumentError(f"{parts} in {dtype} would lose their fractions; give dtype='float32'")
     return np.arange(*parts).shape

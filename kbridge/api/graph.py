@@ -10,7 +10,7 @@ import numpy as np
 from kbridge.api.declare import composite, graph_function, operation
 from kbridge.api.rules import TensorLike
 from kbridge.errors import ArgumentTypeError, GraphError, NotATensorError
-from kbridge.symbolic import dtypes, scopes
+from kbridge.symbolic import dtypes, record, scopes
 from kbridge.symbolic.function import Function, Update
 from kbridge.symbolic.gradients import gradients as _gradients
 from kbridge.symbolic.tensor import Placeholder, Tensor, Variable
@@ -202,7 +202,7 @@ def eval(K: Any, x: TensorLike) -> Any:
         return K.evaluate(x)
     if K.engine.is_native(x):
         return K.engine.to_numpy(x)
-    return np.array(x)
+    return np.array(record.as_array(x))
 
 
 @graph_function

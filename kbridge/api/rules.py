@@ -62,6 +62,8 @@ def as_float(value: Any) -> Any:
     """A Python float, where a number is given."""
     if isinstance(value, (int, np.generic)) or (isinstance(value, np.ndarray) and value.ndim == 0):
         return float(value)
+    if value is not None and not isinstance(value, float):
+        raise ArgumentTypeError(f"expected a number, got {type(value).__name__}: {value!r:.80}")
     return value
 
 
