@@ -22,12 +22,12 @@ def loop(statement: str, names: dict[str, Any]) -> Callable[[int], float]:
 
 
 def compare(
-    statements: list[str], names: dict[str, Any], seconds: float = 0.25, rounds: int = 25
+    statements: list[str], names: dict[str, Any], seconds: float = 0.4, rounds: int = 60
 ) -> list[tuple[float, float]]:
-    """For each statement: its median time per call, and its median excess over the first.
+    """For each statement: its time per call, and its excess over the first, in seconds.
 
-    The statements take turns in short blocks, so that a disturbance meets all of them; both
-    figures are in seconds.
+    The statements take turns in short blocks, so that a slow phase of the machine meets all of
+    them. Both figures are of the fast tenth of the blocks: what disturbs a block only adds to it.
     """
     loops = [loop(statement, names) for statement in statements]
     for timed in loops:
@@ -46,8 +46,5 @@ def compare(
     finally:
         if enabled:
             gc.enable()
-    excess = [
-        statistics.median(mine - first for mine, first in zip(series, times[0], strict=True))
-        for series in times
-    ]
-    return [(statistics.median(s), e) for s, e in zip(times, excess, strict=True)]
+    fast = [statistics.quantiles(series, n=10)[0] for series in times]
+    return [(seconds, seconds - fast[0]) for seconds in fast]
