@@ -1,50 +1,58 @@
-"""Timing two programs against each other on a noisy machine."""
+"""Timing programs against each other on a noisy machine."""
 
 from __future__ import annotations
 
 import gc
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 
-def loop(statement: str, names: dict[str, Any]) -> Callable[[int], float]:
-    """A function that runs ``statement`` n times and returns the seconds it took."""
-    source = (
-        "def timed(n):\n    r = range(n)\n    start = clock()\n"
-        f"    for _ in r:\n        {statement}\n    return clock() - start\n"
-    )
-    namespace = {"clock": time.perf_counter, **names}
-    exec(compile(source, statement, "exec"), namespace)
-    timed: Callable[[int], float] = namespace["timed"]
+def interleaved(
+    statements: Sequence[str], names: dict[str, Any]
+) -> Callable[[int], list[list[int]]]:
+    """A function that runs the statements in turns n times, each call timed by itself.
+
+    It returns the nanoseconds of every call, one list per statement.
+    """
+    # Underscores keep these names apart from those that the statements use.
+    series = [f"_series{index}" for index in range(len(statements))]
+    lines = ["def timed(_n):", *(f"    {name} = [0] * _n" for name in series)]
+    lines.append("    for _i in range(_n):")
+    for name, statement in zip(series, statements, strict=True):
+        lines += [
+            "        _start = clock()",
+            f"        {statement}",
+            f"        {name}[_i] = clock() - _start",
+        ]
+    lines.append(f"    return [{', '.join(series)}]")
+    namespace = {"clock": time.perf_counter_ns, **names}
+    exec(compile("\n".join(lines), "<benchmark>", "exec"), namespace)
+    timed: Callable[[int], list[list[int]]] = namespace["timed"]
     return timed
 
 
 def compare(
-    statements: list[str], names: dict[str, Any], seconds: float = 0.4, rounds: int = 60
+    statements: list[str], names: dict[str, Any], seconds: float = 0.6
 ) -> list[tuple[float, float]]:
-    """For each statement: its time per call, and its excess over the first, in seconds.
+    """For each statement: its median time per call, and its excess over the first, in seconds.
 
-    The statements take turns in short blocks, so that a slow phase of the machine meets all of
-    them. Both figures are of the fast tenth of the blocks: what disturbs a block only adds to it.
+    The statements take turns call by call, in one order and in the other, so that whatever slows
+    the machine down meets all of them, and the cost of the clock is in all of them.
     """
-    loops = [loop(statement, names) for statement in statements]
-    for timed in loops:
-        timed(50)
-    once = min(timed(20) / 20 for timed in loops)
-    count = max(20, int(seconds / rounds / len(loops) / max(once, 1e-8)))
-    times: list[list[float]] = [[] for _ in loops]
+    orders = (interleaved(statements, names), interleaved(statements[::-1], names))
+    once = sum(statistics.median(series) for series in orders[0](200)) * 1e-9
+    count = max(200, int(seconds / 2 / max(once, 1e-7)))
     enabled = gc.isenabled()
     gc.disable()
     try:
-        for turn in range(rounds):
-            # Each round in another order: the one that comes after a slow one is not favoured.
-            for index in range(len(loops)):
-                which = (index + turn) % len(loops)
-                times[which].append(loops[which](count) / count)
+        forward, backward = orders[0](count), orders[1](count)[::-1]
     finally:
         if enabled:
             gc.enable()
-    fast = [statistics.quantiles(series, n=10)[0] for series in times]
-    return [(seconds, seconds - fast[0]) for seconds in fast]
+    medians = [
+        (statistics.median(a) + statistics.median(b)) / 2e9
+        for a, b in zip(forward, backward, strict=True)
+    ]
+    return [(median, median - medians[0]) for median in medians]

@@ -347,6 +347,10 @@ def test_what_pytorch_would_let_pass():
 )
 def test_arange(args, dtype):
     x = K.placeholder(())
+    if 0.5 in args and dtype.startswith("int"):
+        with pytest.raises(errors.ArgumentError, match="give dtype='float32'"):
+            K.arange(*args, dtype=dtype)
+        return
     got = K.function([x], [K.arange(*args, dtype=dtype)])([0.0])[0]
     assert got.dtype == dtype
     assert np.array_equal(got, np.arange(*args).astype(dtype))

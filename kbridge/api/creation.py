@@ -221,6 +221,8 @@ def _arange_shape(start: Any, stop: Any, step: Any, dtype: str) -> Any:
         return (None,)  # a tensor, of the graph or of an engine
     if step == 0:
         raise ArgumentError("step must not be 0")
-    if not dtypes.is_float(dtype) and any(part != int(part) for part in parts):
-        raise ArgumentError(f"{parts} in {dtype} would lose their fractions; give dtype='float32'")
+    if not dtypes.is_float(dtype) and any(part != int(part) for part in (parts[0], step)):
+        raise ArgumentError(
+            f"the numbers from {parts[0]} in steps of {step} are no {dtype}; give dtype='float32'"
+        )
     return np.arange(*parts).shape

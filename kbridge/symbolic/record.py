@@ -551,4 +551,8 @@ def _describe(value: Any) -> str:
         return f"{value!r:.60}"
     named = f"{value.name!r} " if isinstance(value, Tensor) and value.op is None else ""
     sizes = tuple(shape) if getattr(shape, "rank", 0) is not None else "(unknown rank)"
-    return f"{named}{sizes} {dtypes.normalize(value.dtype)}"
+    try:
+        dtype = dtypes.normalize(value.dtype)
+    except DTypeError:  # one that operands cannot have, as that of JAX's keys
+        dtype = str(value.dtype)
+    return f"{named}{sizes} {dtype}"
