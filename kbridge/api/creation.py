@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from kbridge.api.declare import composite, graph_function, operation
-from kbridge.api.rules import TensorLike, as_dtype, check_dims
+from kbridge.api.rules import TensorLike, as_dtype, check_dims, known_sizes
 from kbridge.errors import ArgumentError, ArgumentTypeError
 from kbridge.symbolic import dtypes, scopes, shapes
 from kbridge.symbolic.tensor import Constant, Placeholder, Tensor, Variable
@@ -97,7 +97,7 @@ def placeholder(
 
 @operation(
     "",
-    shape=lambda shape, value, dtype: shapes.shape_argument(_known(shape)),
+    shape=lambda shape, value, dtype: shapes.shape_argument(known_sizes(shape)),
     dtype=lambda shape, value, dtype: dtype,
     host_arguments="shape",
     resolve={"dtype": as_dtype},
@@ -105,13 +105,6 @@ def placeholder(
 )
 def full(shape: Any, value: float, dtype: Any) -> Any:
     """A tensor of one value."""
-
-
-def _known(shape: Any) -> Any:
-    from kbridge.symbolic import host
-
-    known = host.known(shape)
-    return shape if known is None else known
 
 
 def _filled(K: Any, shape: Any, value: float, dtype: Any, name: str | None) -> Any:

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from kbridge.api.creation import _known
 from kbridge.api.declare import composite, operation
-from kbridge.api.rules import TensorLike, as_dtype, as_float, as_seed, check_dims
+from kbridge.api.rules import TensorLike, as_dtype, as_float, as_seed, check_dims, known_sizes
 from kbridge.errors import ArgumentError
 from kbridge.symbolic import shapes
 
 
 def _drawn_shape(shape: Any, *rest: Any) -> Any:
-    return shapes.shape_argument(_known(check_dims(shape)))
+    return shapes.shape_argument(known_sizes(check_dims(shape)))
 
 
 def _drawn_dtype(*args: Any) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 
 from kbridge import config
 from kbridge.errors import ArgumentError, ArgumentTypeError
-from kbridge.symbolic import dtypes, shapes
+from kbridge.symbolic import dtypes, host, shapes
 
 #: Until narrower types help a checker: a Tensor, a native tensor, an array, a number or a list.
 TensorLike = Any
@@ -75,3 +75,9 @@ def check_dims(shape: Any) -> Any:
             f"size that only the run knows."
         )
     return shape
+
+
+def known_sizes(sizes: Any) -> Any:
+    """What is known of sizes before the run; ``sizes`` as given where nothing is."""
+    known = host.known(sizes)
+    return sizes if known is None else known

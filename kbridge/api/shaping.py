@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kbridge.api.declare import composite, operation
-from kbridge.api.rules import TensorLike, as_axis, as_data_format, as_dtype, check_dims
+from kbridge.api.rules import TensorLike, as_axis, as_data_format, as_dtype, check_dims, known_sizes
 from kbridge.symbolic import index_shapes, shapes
 
 
@@ -15,7 +15,7 @@ def _first(tensors: Any) -> Any:
 
 @operation(
     "x",
-    shape=lambda x, shape: shapes.reshape(x.shape, _known(shape)),
+    shape=lambda x, shape: shapes.reshape(x.shape, known_sizes(shape)),
     host_arguments="shape",
     resolve={"shape": check_dims},
 )
@@ -29,13 +29,6 @@ def reshape(x: TensorLike, shape: Any) -> Any:
     >>> K.eval(K.reshape(K.constant([1.0, 2.0, 3.0, 4.0]), (2, -1))).tolist()
     [[1.0, 2.0], [3.0, 4.0]]
     """
-
-
-def _known(value: Any) -> Any:
-    from kbridge.symbolic import host
-
-    known = host.known(value)
-    return value if known is None else known
 
 
 @operation("x", shape=lambda x, pattern: shapes.permute(x.shape, pattern))
@@ -79,7 +72,7 @@ def stack(x: Any, axis: int = 0) -> Any:
 
 @operation(
     "x",
-    shape=lambda x, rep, axis: shapes.repeat_elements(x.shape, _known(rep), axis),
+    shape=lambda x, rep, axis: shapes.repeat_elements(x.shape, known_sizes(rep), axis),
     host_arguments="rep",
     resolve={"axis": as_axis},
 )
@@ -93,7 +86,7 @@ def repeat_elements(x: TensorLike, rep: Any, axis: int) -> Any:
     """
 
 
-@operation("x", shape=lambda x, n: shapes.repeat(x.shape, _known(n)), host_arguments="n")
+@operation("x", shape=lambda x, n: shapes.repeat(x.shape, known_sizes(n)), host_arguments="n")
 def repeat(x: TensorLike, n: Any) -> Any:
     """A matrix (samples, dim) repeated ``n`` times on a new axis: (samples, n, dim).
 
@@ -102,7 +95,7 @@ def repeat(x: TensorLike, n: Any) -> Any:
     """
 
 
-@operation("x", shape=lambda x, n: shapes.tile(x.shape, _known(n)), host_arguments="n")
+@operation("x", shape=lambda x, n: shapes.tile(x.shape, known_sizes(n)), host_arguments="n")
 def tile(x: TensorLike, n: Any) -> Any:
     """``x`` laid side by side ``n[i]`` times along axis ``i``, as ``np.tile``.
 
@@ -236,7 +229,7 @@ def gather(reference: TensorLike, indices: TensorLike) -> Any:
 @operation(
     "indices",
     shape=lambda indices, n, dtype: index_shapes.one_hot(
-        indices.shape, shapes.dimension(_known(n), "num_classes")
+        indices.shape, shapes.dimension(known_sizes(n), "num_classes")
     ),
     dtype=lambda indices, num_classes, dtype: dtype,
     host_arguments="num_classes",
@@ -264,7 +257,9 @@ def reverse(x: TensorLike, axes: Any) -> Any:
 
 @operation(
     "x",
-    shape=lambda x, start, size: index_shapes.slice_(x.shape, _known(start), _known(size)),
+    shape=lambda x, start, size: index_shapes.slice_(
+        x.shape, known_sizes(start), known_sizes(size)
+    ),
     host_arguments="start size",
 )
 def slice(x: TensorLike, start: Any, size: Any) -> Any:

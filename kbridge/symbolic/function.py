@@ -52,13 +52,17 @@ class Program:
         self.outputs = outputs
         self.updates = updates
         self.options = options
+        #: All that a run computes.
+        self.wanted = [*outputs, *(value for _, value in updates)]
         self.compiled: dict[int, Any] = {}
         self.plans = {0: self.plan(0)}  # at once, so that a graph that cannot run is an error here
 
     def plan(self, phase: int) -> Any:
-        values: dict[Tensor, Any] = {self.backend.phase_placeholder: phase}
-        wanted = [*self.outputs, *(value for _, value in self.updates)]
-        return generate(self.backend, self.feeds, wanted, values=values)
+        return generate(self.backend, self.feeds, self.wanted, values=self.values(phase))
+
+    def values(self, phase: int) -> dict[Tensor, Any]:
+        """The Tensors with a fixed value."""
+        return {self.backend.phase_placeholder: phase}
 
     def run(self, natives: list[Any], phase: int) -> list[Any]:
         """The native outputs; variables are changed once all has been computed."""
@@ -84,12 +88,8 @@ class Program:
         """The contract's error for what an engine reported, if the operands' shapes explain it."""
         from kbridge.symbolic.diagnose import fault
 
-        values: dict[Tensor, Any] = {self.backend.phase_placeholder: phase}
-        wanted = [*self.outputs, *(value for _, value in self.updates)]
-        return (
-            fault(self.backend, dict(zip(self.feeds, natives, strict=True)), wanted, values)
-            or error
-        )
+        feeds = dict(zip(self.feeds, natives, strict=True))
+        return fault(self.backend, feeds, self.wanted, self.values(phase)) or error
 
     def compile(self, phase: int) -> Any:
         with self.backend.session.lock:
