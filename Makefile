@@ -5,14 +5,18 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install -c constraints.txt
 BACKENDS ?= numpy tensorflow torch jax
+PYTHON37 ?= python3.7
+GOLDEN := build/golden
+KERAS2 := PYTHONPATH=$(abspath $(VENV)/keras2) KERAS_HOME=build/keras
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo setup test lint types unit conformance bench format clean
+.PHONY: help demo setup test lint types docs unit conformance keras2 keras2-test golden bench \
+  format clean
 
 help:  ## List the targets.
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | \
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | \
 	  while IFS='|' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
 
 demo: $(VENV)/demo.stamp  ## Train digit classifiers on each engine installed, at least on NumPy.
@@ -20,7 +24,7 @@ demo: $(VENV)/demo.stamp  ## Train digit classifiers on each engine installed, a
 
 setup: $(VENV)/setup.stamp  ## Install the engines and all tools into .venv.
 
-test: setup lint types unit conformance  ## Everything that CI runs.
+test: setup lint types docs unit conformance keras2-test  ## Everything that CI runs.
 
 lint: setup  ## Check style and format with ruff.
 	$(BIN)/ruff check .
@@ -28,6 +32,9 @@ lint: setup  ## Check style and format with ruff.
 
 types: setup  ## Check types with mypy.
 	$(BIN)/mypy
+
+docs: setup  ## Build the documentation into build/docs, with warnings as errors.
+	$(BIN)/python -m sphinx -E -W -n --keep-going -q docs build/docs
 
 unit: setup  ## Run the unit and integration tests.
 	$(BIN)/python -m pytest tests -n 2 --dist worksteal $(PYTEST_ARGS)
@@ -37,6 +44,24 @@ conformance: setup  ## Run the conformance suite on each of BACKENDS.
 	  echo "$(BIN)/kbridge check $$backend"; $(BIN)/kbridge check $$backend -n 2; \
 	done
 
+keras2: $(VENV)/keras2.stamp  ## Install Keras 2.3.1 beside the rest, into .venv/keras2.
+
+keras2-test: setup keras2  ## Run Keras 2.3.1 on each of BACKENDS, and compare them.
+	@set -e; for backend in $(BACKENDS); do \
+	  echo "tests/keras2 on $$backend"; \
+	  $(KERAS2) KERAS_BACKEND=kbridge.backends.$$backend \
+	    $(BIN)/python -m pytest tests/keras2 -q -n 2 --dist worksteal; \
+	done
+	$(KERAS2) $(BIN)/python -m pytest tests/keras2 -q
+
+golden: setup $(GOLDEN)/keras.stamp  ## Compute the golden values anew; PYTHON37 is a Python 3.7.
+	$(BIN)/python -m kbridge.conformance.golden export $(GOLDEN)/cases.npz
+	@set -e; for backend in tensorflow theano; do \
+	  KERAS_BACKEND=$$backend $(GOLDEN)/bin/python conformance/golden/keras_run.py \
+	    $(GOLDEN)/cases.npz $(GOLDEN)/$$backend.npz; \
+	done
+	$(BIN)/python -m kbridge.conformance.golden merge $(GOLDEN)/tensorflow.npz $(GOLDEN)/theano.npz
+
 bench: setup  ## Compare kbridge's speed with calling the engines directly.
 	$(BIN)/kbridge bench
 
@@ -45,11 +70,21 @@ format: setup  ## Let ruff sort imports and format.
 	$(BIN)/ruff format .
 
 clean:  ## Remove .venv and everything that tools have left.
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist *.egg-info docs/reference .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/pyvenv.cfg:
 	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/keras2.stamp: $(VENV)/pyvenv.cfg tests/keras2/requirements.txt
+	rm -rf $(VENV)/keras2
+	$(PIP) --no-deps --target $(VENV)/keras2 -r tests/keras2/requirements.txt
+	@touch $@
+
+$(GOLDEN)/keras.stamp: conformance/golden/requirements.txt
+	$(PYTHON37) -m venv $(GOLDEN)
+	$(GOLDEN)/bin/python -m pip --disable-pip-version-check install -r $<
+	@touch $@
 
 $(VENV)/demo.stamp: $(VENV)/pyvenv.cfg pyproject.toml constraints.txt
 	$(PIP) --editable '.[cli,examples]'

@@ -43,7 +43,7 @@ def derive(record: Record) -> Iterator[tuple[str, str, Check]]:
             ("recorded", recorded, True),
             ("unknown", unknown, bool(each.samples())),
             ("inferred", inferred, True),
-            ("gradient", gradient, record.gradient and _float_positions(each)),
+            ("gradient", gradient, record.gradient and float_positions(each)),
         ):
             if applies and name not in each.left_out:
                 yield each.id, name, check
@@ -169,23 +169,27 @@ def _infers_without_batch(lab_: Lab, record: Record, each: Case, full: Recorded)
 
 def _in_dtype(dtype: str) -> Check:
     def check(lab_: Lab, record: Record, each: Case) -> float:
-        def build(record: Record) -> dict[str, Callable[[], Recorded]]:
-            return {
-                f"{c}/{d}": partial(
-                    lab_.record, record, record.cases[c], lab_.operands(record, record.cases[c], d)
-                )
-                for c, d in {(c, n) for c, n, _ in derive(record) if n in record.dtypes}
-            }
-
         error = 0.0
         if lab_.has_natives and record.eager and "eager" not in each.left_out:
             error = _eager(lab_, record, each, lab_.operands(record, each, dtype))
-        found = taken(lab_.group(record.name, "dtypes", build), f"{each.id}/{dtype}")
+        found = _typed(lab_, record, each, dtype)
         for tensor, value in zip(found.outputs, found.values, strict=True):
             _fits(lab_, _title(record, each), tensor, value)
         return max(error, _judge(lab_, record, each, found))
 
     return check
+
+
+def _typed(lab_: Lab, record: Record, each: Case, dtype: str) -> Recorded:
+    def build(record: Record) -> dict[str, Callable[[], Recorded]]:
+        return {
+            f"{c}/{d}": partial(
+                lab_.record, record, record.cases[c], lab_.operands(record, record.cases[c], d)
+            )
+            for c, d in {(c, n) for c, n, _ in derive(record) if n in record.dtypes}
+        }
+
+    return taken(lab_.group(record.name, "dtypes", build), f"{each.id}/{dtype}")
 
 
 def result_dtypes(record: Record, each: Case, operands: list[Any], count: int) -> list[str]:
@@ -225,7 +229,7 @@ def gradient(lab_: Lab, record: Record, each: Case) -> float:
     operands = lab_.operands(record, each, "float64")
     wanted = each.slopes or _central_differences(record, each, operands)
     error = 0.0
-    for position, got, want in zip(_float_positions(each), found.values, wanted, strict=True):
+    for position, got, want in zip(float_positions(each), found.values, wanted, strict=True):
         name = f"{what} by operand {position}"
         limit = 1e-12 if each.slopes else NUMERIC_GRADIENT * (LOOSE if each.loose else 1)
         error = max(error, compare(name, got, want, dtype="float64", tolerance=limit))
@@ -237,7 +241,7 @@ def gradient(lab_: Lab, record: Record, each: Case) -> float:
     return error
 
 
-def _float_positions(each: Case) -> list[int]:
+def float_positions(each: Case) -> list[int]:
     return [i for i, sample in enumerate(each.samples()) if sample.family == "f"]
 
 
@@ -245,18 +249,18 @@ def _gradients(lab_: Lab, record: Record, each: Case) -> Recorded:
     def one(c: Case) -> Recorded:
         K = lab_.K
         made = lab_.record(record, c, lab_.operands(record, c, "float64"))
-        weights = _weights(record, c, made.feeds)
+        scales = weights(record, c, made.feeds)
         terms = [
             K.sum(output * lab_.array(weight, "float64"))
-            for output, weight in zip(made.outputs, weights, strict=True)
+            for output, weight in zip(made.outputs, scales, strict=True)
             if weight is not None
         ]
         loss = terms[0]
         for term in terms[1:]:
             loss = loss + term
-        sources = [made.placeholders[i] for i in _float_positions(c)]
+        sources = [made.placeholders[i] for i in float_positions(c)]
         slopes = K.gradients(loss, sources)
-        for position, slope in zip(_float_positions(c), slopes, strict=True):
+        for position, slope in zip(float_positions(c), slopes, strict=True):
             if slope is None:
                 raise Mismatch(f"the gradient of {_title(record, c)} by operand {position} is None")
         return Recorded(made.placeholders, made.feeds, slopes)
@@ -268,7 +272,7 @@ def _gradients(lab_: Lab, record: Record, each: Case) -> Recorded:
     return taken(lab_.group(record.name, "gradient", build), each.id)
 
 
-def _weights(record: Record, each: Case, operands: list[Any]) -> list[Any]:
+def weights(record: Record, each: Case, operands: list[Any]) -> list[Any]:
     """A weight per element of each float result; ones where the slopes are given."""
     made = []
     for position, part in enumerate(record.expected(each, operands)):
@@ -280,15 +284,15 @@ def _weights(record: Record, each: Case, operands: list[Any]) -> list[Any]:
 
 def _central_differences(record: Record, each: Case, operands: list[Any]) -> list[Any]:
     """The numeric gradient of the weighted sum of the oracle's results."""
-    weights = _weights(record, each, operands)
+    scales = weights(record, each, operands)
 
     def loss() -> float:
         parts = record.expected(each, operands)
-        terms = zip(parts, weights, strict=True)
+        terms = zip(parts, scales, strict=True)
         return sum(float(np.sum(p * w)) for p, w in terms if w is not None)
 
     slopes = []
-    for position in _float_positions(each):
+    for position in float_positions(each):
         operand = operands[position]
         slope = np.zeros(operand.shape)
         for index in np.ndindex(operand.shape):
@@ -303,6 +307,15 @@ def _central_differences(record: Record, each: Case, operands: list[Any]) -> lis
 
 
 # --- shared ------------------------------------------------------------------------------------
+
+
+def outcome(lab_: Lab, record: Record, each: Case, check: str) -> Recorded:
+    """What the check of that name runs: ``recorded``, ``gradient`` or a dtype."""
+    if check == "gradient":
+        return _gradients(lab_, record, each)
+    if check == "recorded":
+        return _static(lab_, record, each)
+    return _typed(lab_, record, each, check)
 
 
 def _call_native(
@@ -349,6 +362,30 @@ def _values(record: Record, each: Case, operands: list[Any], got: list[Any]) -> 
 
 def _tolerance(record: Record, each: Case, dtype: str) -> float:
     return 0.0 if record.exact else tolerance(dtype, each.loose)
+
+
+def given(lab_: Lab, record: Record, each: Case, check: str) -> dict[str, Any]:
+    """What a check gives to the operation, for a report of its failure."""
+    dtype = check if check in record.dtypes else "float64" if check == "gradient" else ""
+    operands = lab_.operands(record, each, dtype)
+    args, kwargs = each.filled([Name(f"x{i}") for i in range(len(operands))])
+    shown = [*map(repr, args), *(f"{name}={value!r}" for name, value in kwargs.items())]
+    return {
+        "call": f"K.{record.name}({', '.join(shown)})",
+        "elements": sum(operand.size for operand in operands),
+        "operands": [
+            f"x{i} = {operand.dtype} {operand.shape}: "
+            + " ".join(np.array2string(operand, precision=7, threshold=24).split())
+            for i, operand in enumerate(operands)
+        ],
+    }
+
+
+class Name(str):
+    """A text that stands for an operand: it shows without quotes."""
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 def _title(record: Record, each: Case) -> str:

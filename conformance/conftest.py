@@ -21,8 +21,8 @@ if importlib.util.find_spec("kbridge.conformance") is None:
     _spec.loader.exec_module(sys.modules["kbridge.conformance"])
 
 from kbridge import loader
-from kbridge.conformance import suite
-from kbridge.errors import BackendError
+from kbridge.conformance import expectations, suite
+from kbridge.errors import BackendError, ConfigError
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -32,6 +32,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=[],
         metavar="NAME",
         help="a backend to check: a name or a dotted path; may be given several times (numpy)",
+    )
+
+    parser.addoption(
+        "--expected",
+        metavar="FILE",
+        help="the checks that are expected to fail, in TOML; by default the file "
+        "expected_failures.toml in the package of the backend",
     )
 
 
@@ -44,11 +51,30 @@ def backends(config: pytest.Config) -> list[str]:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
+    file = session.config.getoption("--expected")
     for name in backends(session.config):
         try:
             loader.load_backend(name)
-        except BackendError as error:
+            _expect(name, file)
+        except (BackendError, ConfigError) as error:
             raise pytest.UsageError(str(error)) from error
+
+
+def _expect(backend: str, file: str | None) -> None:
+    """Read which checks are expected to fail; each must be a check."""
+    if file and backend in loader.BUILTIN:
+        raise pytest.UsageError(
+            f"--expected is for backends of others; what is known of {backend!r} stands in "
+            f"conformance/expected_failures.py"
+        )
+    if file:
+        expectations.named[backend] = Path(file)
+    known = suite.keys()
+    unknown = expectations.unknown_names(backend, {"-".join(key) for key in known})
+    if unknown:
+        raise pytest.UsageError(
+            f"expected to fail on {backend!r}, but there are no such checks: {', '.join(unknown)}"
+        )
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

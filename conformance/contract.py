@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from importlib import resources
 
-from kbridge.api.planned import PLANNED
-
 _CONTRACT = json.loads(
     resources.files("kbridge.conformance").joinpath("contract.json").read_text("utf-8")
 )
@@ -17,6 +15,3 @@ NAMES: dict[str, str] = _CONTRACT["names"]
 ADDED: dict[str, str] = _CONTRACT["added"]
 #: Older spellings, and the names they have now.
 OLD_NAMES: dict[str, str] = _CONTRACT["old_names"]
-
-#: Parts of the contract that are not built yet. Strict: a name that is there after all fails.
-NOT_BUILT = PLANNED

@@ -143,3 +143,54 @@ def variance(row: Sequence[float]) -> float:
     """The mean of the squared distances from the mean."""
     middle = mean(row)
     return mean([(item - middle) ** 2 for item in row])
+
+
+# --- windows that slide over the spatial axes -----------------------------------------------------
+
+
+def channels_last(x: Any, data_format: Any) -> Any:
+    """An input with its channels last."""
+    return np.moveaxis(x, 1, -1) if data_format == "channels_first" else x
+
+
+def in_format(x: Any, data_format: Any) -> Any:
+    """A result with channels last in the data format asked for."""
+    return np.moveaxis(x, -1, 1) if data_format == "channels_first" else x
+
+
+def per_axis(value: Any, n: int) -> list[int]:
+    """One number for each spatial axis."""
+    return list(value) if isinstance(value, (list, tuple)) else [value] * n
+
+
+def windows(sizes: Any, widths: Any, steps: Any, gaps: Any, padding: str) -> Any:
+    """For each place of the result, the pairs (place in the window, place in the input).
+
+    "same" pads as TensorFlow does: one result per stride, the odd element of padding after.
+    """
+    axes = []
+    for size, width, step, gap in zip(sizes, widths, steps, gaps, strict=True):
+        reach = (width - 1) * gap + 1
+        if padding == "same":
+            count = -(-size // step)
+            before = max((count - 1) * step + reach - size, 0) // 2
+        else:
+            count, before = (size - reach) // step + 1, 0
+        axes.append(
+            [
+                [
+                    (k, i * step + k * gap - before)
+                    for k in range(width)
+                    if 0 <= i * step + k * gap - before < size
+                ]
+                for i in range(count)
+            ]
+        )
+    for place in itertools.product(*(range(len(axis)) for axis in axes)):
+        hits = itertools.product(*(axis[i] for axis, i in zip(axes, place, strict=True)))
+        yield place, [(tuple(k for k, _ in hit), tuple(i for _, i in hit)) for hit in hits]
+
+
+def window_counts(places: list[Any]) -> tuple[int, ...]:
+    """How many windows there are on each axis."""
+    return tuple(max(axis) + 1 for axis in zip(*(place for place, _ in places), strict=True))

@@ -1,44 +1,77 @@
-"""``kbridge check BACKEND``: run the suite, and say by topic what works and what does not."""
+"""``kbridge check BACKEND``: run the suite, and say by topic what works and what does not.
+
+The exit status is 0 if all that the backend has is right, 1 if a check failed, 2 if the run was
+interrupted, 4 if it cannot begin, 5 if no check has the name asked for. What is missing is no
+failure.
+"""
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
-import re
-from collections import Counter, defaultdict
+import sys
 from importlib import util
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kbridge.conformance import page
+from kbridge.conformance.report import Report, text
+
 HERE = Path(__file__).parent
 
 
 def main(argv: list[str]) -> int:
     """Run the suite on the backend named in `argv`; 0 if all that it has is right."""
-    parser = argparse.ArgumentParser(prog="kbridge check", description=__doc__)
+    about, _, more = (__doc__ or "").partition("\n\n")
+    parser = argparse.ArgumentParser(prog="kbridge check", description=about, epilog=more)
     parser.add_argument("backend", metavar="BACKEND", help="a name, or the dotted path of a module")
     parser.add_argument(
         "-k", metavar="TEXT", help="only checks whose name holds this, as in pytest"
     )
     parser.add_argument("-n", metavar="N", help="run in N processes; needs pytest-xdist")
     parser.add_argument("-v", action="store_true", help="show every failure in full")
+    parser.add_argument("--json", metavar="FILE", help="write all outcomes there, as JSON")
+    parser.add_argument("--html", metavar="FILE", help="write a page with them there")
+    parser.add_argument(
+        "--expected",
+        metavar="FILE",
+        help="what is expected to fail, in TOML, with reasons; by default expected_failures.toml "
+        "in the package of the backend's module",
+    )
     given, rest = parser.parse_known_args(argv)
     if given.n and util.find_spec("xdist") is None:
         parser.error("-n needs pytest-xdist: pip install pytest-xdist")
+    for file in filter(None, (given.json, given.html)):
+        if not Path(file).parent.is_dir():
+            parser.error(f"there is no folder {str(Path(file).parent)!r} for {file!r}")
     from kbridge import loader
 
     loader.load_backend(given.backend)  # an error of the loader's own, before anything runs
-    report = Report(given.backend)
     options = ["-n", given.n, "--dist", "loadgroup"] if given.n else []
     options += ["-k", given.k] if given.k else []
-    options += ["--tb=long" if given.v else "--tb=no"]
+    options += ["--expected", str(Path(given.expected).absolute())] if given.expected else []
+    options += ["--tb=long" if given.v else "--tb=short"]
     options += ["-W", "error"] if given.backend in loader.BUILTIN else []
-    status = pytest.main(
-        [*_FIXED, str(HERE), "--backend", given.backend, *options, *rest], [report]
-    )
-    report.show()
+    with progress() as bar:
+        report = Report(given.backend, bar.step)
+        bar.report = report
+        status = pytest.main(
+            [*_FIXED, str(HERE), "--backend", given.backend, *options, *rest], [report, bar]
+        )
+    if status == pytest.ExitCode.USAGE_ERROR:
+        return int(status)  # pytest has said what is wrong
+    found = report.document(int(status))
+    if given.v:
+        for name, failure in report.texts.items():
+            print(f"\n--- {name}\n{failure}")
+    print(f"\n{text(found)}")
+    if given.json:
+        Path(given.json).write_text(json.dumps(found, indent=1) + "\n", "utf-8")
+    if given.html:
+        Path(given.html).write_text(page.render(found), "utf-8")
     return int(status)
 
 
@@ -50,68 +83,73 @@ _FIXED = (
     "--import-mode=importlib",
     "-p",
     "no:cacheprovider",
-    "-q",
-    "--no-header",
-    "--no-summary",
 )
 
 
-class Report:
-    """Collects the outcome of each check; a plug-in of pytest."""
+# --- progress ------------------------------------------------------------------------------------
 
-    def __init__(self, backend: str) -> None:
-        self.backend = backend
-        self.counts: dict[str, Counter[str]] = defaultdict(Counter)
-        self.errors: dict[str, tuple[float, str]] = {}
-        self.failures: list[tuple[str, str]] = []
-        self.missing: set[str] = set()
 
-    def pytest_runtest_logreport(self, report: Any) -> None:
-        if report.when != "call" and report.outcome == "passed":
-            return
-        facts = dict(report.user_properties)
-        topic = facts.get("topic", "contract")
-        outcome = "expected" if hasattr(report, "wasxfail") else report.outcome
-        self.counts[topic][outcome] += 1
-        name = re.sub(r"^.*::|@[^@\]]*$", "", report.nodeid)
-        if outcome == "failed":
-            self.failures.append((name, _first_line(report)))
-        elif outcome == "skipped":
-            found = re.search(r"missing: (?:K\.)?(\w+)", str(report.longrepr))
-            self.missing |= {found[1]} if found else set()
-        error = facts.get("error")
-        if isinstance(error, float) and error > self.errors.get(topic, (0.0, ""))[0]:
-            self.errors[topic] = (error, name)
+def progress() -> Dots:
+    """A bar on a terminal, if rich is installed; else dots, one for each hundredth."""
+    return Bar() if sys.stdout.isatty() and util.find_spec("rich") else Dots()
 
-    def pytest_internalerror(self, excrepr: Any) -> None:
-        print(excrepr)
 
-    def show(self) -> None:
-        """Print the summary."""
-        head = f"{'topic':12} {'checks':>7} {'passed':>7} {'failed':>7}"
-        print(f"\n\n{head}  greatest part of the error allowed")
-        for topic, counts in self.counts.items():
-            error, name = self.errors.get(topic, (0.0, ""))
-            shown = f"{error:.2f} in {name}" if name else "-"
-            total, failed = sum(counts.values()), counts["failed"]
-            print(f"{topic:12} {total:7} {counts['passed']:7} {failed:7}  {shown}")
-        expected = sum(counts["expected"] for counts in self.counts.values())
-        if expected:
-            print(f"\n{expected} checks fail as expected_failures.py says.")
-        if self.missing:
-            print(
-                f"\n{len(self.missing)} operations are missing: {', '.join(sorted(self.missing))}"
-            )
-        for name, line in self.failures:
-            print(f"FAILED {name}\n       {line}")
-        total = sum(sum(counts.values()) for counts in self.counts.values())
-        state = (
-            f"{len(self.failures)} of {total} checks failed" if self.failures else "all is right"
+class Dots:
+    """One dot for each hundredth of the checks, and an F where one failed; a plug-in of pytest."""
+
+    report: Report
+
+    def __init__(self) -> None:
+        self.done = self.shown = 0
+        self.failed = False
+
+    def __enter__(self) -> Dots:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        print(flush=True)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_configure(self, config: Any) -> None:
+        """Take the place of pytest's own reporter."""
+        config.pluginmanager.unregister(name="terminalreporter")
+
+    def step(self, outcome: str) -> None:
+        """One more check is done."""
+        self.done += 1
+        self.failed |= outcome == "failed"
+        due = 100 * self.done // max(self.report.total, self.done)
+        if due > self.shown:
+            print("F" if self.failed else ".", end="", flush=True)
+            self.shown, self.failed = due, False
+
+
+class Bar(Dots):
+    """A progress bar with counts, by rich."""
+
+    def __enter__(self) -> Bar:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+        from rich.progress import TimeRemainingColumn as Remaining
+
+        self.failures = 0
+        self.progress = Progress(
+            TextColumn("checks"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            Remaining(),
+            TextColumn("{task.description}"),
+            transient=True,
         )
-        print(f"\nkbridge check {self.backend}: {state}.")
+        self.task = self.progress.add_task("collecting", total=None)
+        self.progress.start()
+        return self
 
+    def __exit__(self, *exception: object) -> None:
+        self.progress.stop()
 
-def _first_line(report: Any) -> str:
-    crash = getattr(report.longrepr, "reprcrash", None)
-    text = crash.message if crash else str(report.longrepr)
-    return text.partition("\n")[0][:300]
+    def step(self, outcome: str) -> None:
+        """One more check is done."""
+        self.failures += outcome == "failed"
+        shown = f"[red]{self.failures} failed[/]" if self.failures else ""
+        total = self.report.total or None
+        self.progress.update(self.task, advance=1, total=total, description=shown)

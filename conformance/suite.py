@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import pytest
@@ -12,9 +12,11 @@ import pytest
 from kbridge import config, loader
 from kbridge.binding import OPERATIONS
 from kbridge.conformance import cases, checks  # noqa: F401  # importing cases declares them
-from kbridge.conformance.expected_failures import EXPECTED
+from kbridge.conformance.expectations import expected
+from kbridge.conformance.golden.programs import PROGRAMS as GOLDEN
 from kbridge.conformance.lab import Lab, lab
 from kbridge.conformance.records import FAULTS, PROGRAMS, RECORDS, Case, Fault, Program, Record
+from kbridge.errors import MissingOperationError
 
 
 class Check(NamedTuple):
@@ -24,6 +26,7 @@ class Check(NamedTuple):
     record: Record
     case: Case
     function: Callable[[Lab, Record, Case], float]
+    name: str
 
 
 class Run(NamedTuple):
@@ -47,9 +50,9 @@ def _param(item: Any, key: tuple[str, ...], group: str, several: bool) -> Any:
     """A pytest parameter: its id, its worker, and whether it is expected to fail."""
     backend = item.backend
     marks = [pytest.mark.xdist_group(f"{backend}-{group}")]
-    expected = EXPECTED.get((backend, *key))
-    if expected is not None:
-        raises, reason = expected
+    failure = expected(backend, key)
+    if failure is not None:
+        raises, reason = failure
         marks.append(pytest.mark.xfail(raises=raises, reason=reason, strict=True))
     name = "-".join(key)
     return pytest.param(item, id=f"{backend}:{name}" if several else name, marks=marks)
@@ -66,7 +69,8 @@ def check_items(backend: str, several: bool) -> Iterator[Any]:
         hidden = not OPERATIONS[record.name].public and record.call is None
         if own_graph and (hidden or key[-1] == "eager"):
             continue
-        yield _param(Check(backend, record, each, function), key, record.name, several)
+        item = Check(backend, record, each, function, key[-1])
+        yield _param(item, key, record.name, several)
 
 
 def all_checks() -> Iterator[tuple[tuple[str, str, str], Record, Case, Any]]:
@@ -92,6 +96,13 @@ def refusal_items(backend: str, several: bool) -> Iterator[Any]:
             yield _param(Refusal(backend, name, fault, way), (name, way), "faults", several)
 
 
+def golden_items(backend: str, several: bool) -> Iterator[Any]:
+    """The operations and programs with golden values: for NumPy, which checks all others."""
+    for name in dict.fromkeys([*RECORDS, *GOLDEN]) if backend == "numpy" else ():
+        group = pytest.mark.xdist_group(f"{backend}-{name}")
+        yield pytest.param(name, id=f"{backend}:{name}" if several else name, marks=[group])
+
+
 def lab_items(backend: str, several: bool) -> Iterator[Any]:
     """The backends themselves."""
     yield pytest.param(lab(backend), id=backend)
@@ -102,6 +113,7 @@ ITEMS: dict[str, Callable[[str, bool], Iterator[Any]]] = {
     "check": check_items,
     "run": run_items,
     "refusal": refusal_items,
+    "golden": golden_items,
     "backend": lab_items,
 }
 
@@ -115,6 +127,15 @@ def keys() -> set[tuple[str, ...]]:
 def built_in(backend: str) -> bool:
     """Whether the backend is one of kbridge's own, which may lack nothing."""
     return backend in loader.BUILTIN
+
+
+def skip_missing(backend: str, key: tuple[str, ...], missing: MissingOperationError) -> NoReturn:
+    """What a third party's backend lacks is told apart from what it has and does wrong."""
+    if built_in(backend):
+        raise missing
+    if expected(backend, key):
+        pytest.fail(f"{missing} It cannot be an expected failure as well.", pytrace=False)
+    pytest.skip(f"missing: {missing}")
 
 
 def reset() -> None:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
 
 from kbridge.conformance import suite
 from kbridge.conformance.compare import Mismatch, same
@@ -18,29 +17,26 @@ from kbridge.symbolic.dtypes import to_numpy
 
 def test_program(run: suite.Run, record_property: Callable[[str, object], None]) -> None:
     record_property("topic", run.program.topic)
-    record_property("operation", run.name)
+    record_property("kind", "program")
+    record_property("covers", run.program.covers)
     try:
         with suite.fresh_session(lab(run.backend).K):
             got = run.program.function(lab(run.backend).K)
     except MissingOperationError as missing:
-        if suite.built_in(run.backend):
-            raise
-        pytest.skip(f"missing: {missing}")
+        suite.skip_missing(run.backend, (run.name,), missing)
     record_property("error", same(run.name, got, run.program.expect, run.program.tolerance))
 
 
 def test_fault(refusal: suite.Refusal, record_property: Callable[[str, object], None]) -> None:
     fault = refusal.fault
     record_property("topic", fault.topic)
-    record_property("operation", refusal.name)
+    record_property("kind", "refusal")
     backend = lab(refusal.backend)
     try:
         with suite.fresh_session(backend.K):
             result = fault.call(backend.K, _operand_maker(backend, refusal.way))
     except MissingOperationError as missing:
-        if suite.built_in(refusal.backend):
-            raise
-        pytest.skip(f"missing: {missing}")
+        suite.skip_missing(refusal.backend, (refusal.name, refusal.way), missing)
     except Exception as error:
         _judge(refusal, error)
     else:

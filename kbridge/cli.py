@@ -1,7 +1,7 @@
-"""The command ``kbridge``: info, config, check, demo, bench.
+"""The command ``kbridge``: info, config, check, new-backend, demo, bench, run.
 
-``check``, ``demo`` and ``bench`` hand their arguments to the module that does the work, which is
-imported only then.
+All but the first two hand their arguments to the module that does the work, which is imported only
+then.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ _DISTRIBUTIONS = {"tensorflow": ("tensorflow", "tensorflow-cpu", "tf-nightly", "
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (by default the process's own); return the exit status."""
-    listed = "\n".join(f"  {name:8} {run.__doc__}" for name, run in _COMMANDS.items())
+    listed = "\n".join(f"  {name:11} {run.__doc__}" for name, run in _COMMANDS.items())
+    more = "'kbridge COMMAND --help' tells more about check, new-backend, demo and run."
     parser = argparse.ArgumentParser(
         prog="kbridge",
         description=(kbridge.__doc__ or "").partition("\n")[0],
-        epilog=f"commands:\n{listed}\n\n'kbridge COMMAND --help' tells more about check and demo.",
+        epilog=f"commands:\n{listed}\n\n{more}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"kbridge {kbridge.__version__}")
@@ -99,6 +100,11 @@ def check(argv: list[str]) -> int:
     return _delegate("kbridge.conformance.runner", "conformance", argv)
 
 
+def new_backend(argv: list[str]) -> int:
+    """Write a small package with a backend to start from: kbridge new-backend NAME."""
+    return importlib.import_module("kbridge.scaffold").main(argv)  # type: ignore[no-any-return]
+
+
 def demo(argv: list[str]) -> int:
     """Show what kbridge does, on the engines installed."""
     return _delegate("kbridge.demo", "cli,examples", argv)
@@ -130,10 +136,17 @@ def bench(argv: list[str]) -> int:
     )
 
 
+def run(argv: list[str]) -> int:
+    """Run a program for Keras 2 on any engine: kbridge run --backend torch train.py."""
+    return importlib.import_module("kbridge.compat.run").main(argv)  # type: ignore[no-any-return]
+
+
 _COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "info": info,
     "config": show_config,
     "check": check,
+    "new-backend": new_backend,
     "demo": demo,
     "bench": bench,
+    "run": run,
 }

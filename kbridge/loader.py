@@ -29,6 +29,7 @@ from kbridge.errors import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from importlib.metadata import EntryPoint
 
     from kbridge.binding import Backend
@@ -43,9 +44,18 @@ BUILTIN = {
 TITLES = {"numpy": "NumPy", "tensorflow": "TensorFlow", "torch": "PyTorch", "jax": "JAX"}
 ENTRY_POINT_GROUP = "kbridge.backends"
 REQUIRED = ("placeholder", "variable", "function")
+#: How each is called at the least: as text, and the arguments.
+_CALLS: dict[str, tuple[str, tuple[None, ...], dict[str, None]]] = {
+    "placeholder": ("placeholder(shape=shape)", (), {"shape": None}),
+    "variable": ("variable(value)", (None,), {}),
+    "function": ("function(inputs, outputs)", (None, None), {}),
+}
 
 _BY_DEFAULT = ("tensorflow", "torch", "jax")  # the first that is installed, else numpy
-_FORMER = ("theano", "cntk")  # backends of Keras 2 that ended with their engines
+#: Backends that packages beside kbridge bring, by the names of these.
+PLUGINS = {"pytensor": "kbridge-pytensor", "onnx": "kbridge-onnx"}
+#: Backends of Keras 2 that ended with their engines, and what takes their place.
+ALIASES = {"theano": "pytensor", "cntk": "onnx"}
 
 _logger = logging.getLogger("kbridge")
 
@@ -100,7 +110,8 @@ def load_module(name: str) -> ModuleType:
         raise _not_found(name, path, error) from error
     except Exception as error:
         raise _broken(name, path, error) from error
-    _validate(name, module)
+    if name not in BUILTIN:
+        _validate(name, module)
     return module
 
 
@@ -116,7 +127,7 @@ def _path_of(name: str) -> str:
     """Return the dotted path of the module that `name` stands for."""
     if name in BUILTIN:
         return BUILTIN[name]
-    entry = _entry_point(name)
+    entry = _entry_point(name) or _entry_point(ALIASES.get(name, name))
     if entry is not None:
         return entry.value
     if not all(part.isidentifier() for part in name.split(".")):
@@ -124,12 +135,19 @@ def _path_of(name: str) -> str:
             f"{name!r} cannot be the name of a backend: a dotted path consists of Python "
             f"identifiers, such as my_package.my_backend. {_choices()}"
         )
-    if name in _FORMER:
-        raise UnknownBackendError(
-            f"Backend {name!r} is not built in: Keras gave it up, and kbridge has none. "
-            f"{_choices()}"
-        )
+    if name in ALIASES or name in PLUGINS:
+        raise UnknownBackendError(_not_installed(name))
     return name
+
+
+def _not_installed(name: str) -> str:
+    """Say which package brings the backend `name`."""
+    successor = ALIASES.get(name, name)
+    why = f": Keras gave it up. {successor!r} takes its place" if name in ALIASES else ""
+    return (
+        f"Backend {name!r} is not built in{why}. Install it with: "
+        f"pip install {PLUGINS[successor]}. {_choices()}"
+    )
 
 
 def entry_points() -> list[EntryPoint]:
@@ -172,18 +190,20 @@ def _not_found(name: str, path: str, error: ModuleNotFoundError) -> BackendError
     if not engine or config.is_installed(engine):  # a part of something that is there
         return _broken(name, path, error)
     if BUILTIN.get(name) == path:
-        wanted = TITLES[name] if engine == name else f"the Python module {engine!r}"
-        remedy = "pip install numpy" if name == "numpy" else f'pip install "kbridge[{name}]"'
-        return MissingDependencyError(
-            f"Backend {name!r} needs {wanted}, which is not installed. Install it with: {remedy}",
-            name=engine,
-        )
+        return MissingDependencyError(missing_engine(name, engine), name=engine)
     return MissingDependencyError(
         f"Backend {name!r} (module {path}) needs the Python module {engine!r}, which is not "
         f"installed. Install the package that provides it; its name is often the same: "
         f"pip install {engine}",
         name=engine,
     )
+
+
+def missing_engine(name: str, module: str) -> str:
+    """Return what to do where the built-in backend `name` lacks a `module` of its engine."""
+    wanted = TITLES[name] if module == name else f"the Python module {module!r}"
+    command = "pip install numpy" if name == "numpy" else f'pip install "kbridge[{name}]"'
+    return f"Backend {name!r} needs {wanted}, which is not installed. Install it with: {command}"
 
 
 def _no_module(name: str, path: str, missing: str) -> BackendError:
@@ -221,6 +241,8 @@ def _validate(name: str, module: ModuleType) -> None:
         elif not callable(getattr(module, required)):
             kind = type(getattr(module, required)).__name__
             faults.append(f"{required} is not callable (it is of type {kind})")
+        else:
+            faults += _signature_fault(required, getattr(module, required))
     if faults:
         message = (
             f"Module {module.__name__} cannot serve as backend {name!r}: {'; '.join(faults)}. A "
@@ -230,13 +252,30 @@ def _validate(name: str, module: ModuleType) -> None:
         raise IncompleteBackendError(message)
 
 
+def _signature_fault(name: str, function: Callable[..., object]) -> list[str]:
+    """Say so where a required function cannot be called as the contract calls it."""
+    import inspect  # for a backend of a third party; it is slow to import
+
+    shown, args, kwargs = _CALLS[name]
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # of a compiled function: it will tell when it is called
+        return []
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        return [f"{shown} cannot be called ({error}; it is {name}{signature})"]
+    return []
+
+
 _loaded: dict[str, Backend] = {}
 
 
 def load_backend(name: str) -> Backend:
     """Return the K functions of the backend `name`, beside whatever else is loaded.
 
-    >>> kbridge.load_backend("numpy").sum([1, 2])
+    >>> float(kbridge.load_backend("numpy").sum([1.0, 2.0]))
+    3.0
 
     `name` is a built-in backend, an entry point or the dotted path of a module. Every call with
     one name returns the same object.

@@ -336,7 +336,7 @@ LAST = "channels_last"
             lambda: conv_shapes.conv_transpose(
                 (1, 4, 4, 3), (3, 3, 8, 3), (1, 8, 8, 7), 2, "same", LAST
             ),
-            r"there are 7 channels, but the kernel \(3, 3, 8, 3\) is for 8 \(its axis -2\)",
+            r"^output_shape has 7 channels, but the kernel \(3, 3, 8, 3\) is for 8 \(its axis -2\)",
         ),
         (
             lambda: conv_shapes.conv_transpose(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import kbridge
 from kbridge.binding import OPERATIONS
@@ -35,6 +36,7 @@ def apart(*shape: int) -> Any:
 
 
 INDICES = np.array([[2, 0], [0, 1]], "int32")
+SPARSE = scipy.sparse.csr_matrix(np.array([[0.0, 2, 0, -1], [0, 0, 0, 0], [3, 0, 0.5, 0]]))
 
 
 class Case:
@@ -98,29 +100,60 @@ def _getitems() -> list[Case]:
     ]
 
 
-def _convolutions() -> list[Case]:
-    cases = []
-    for size, kernel, strides, padding, dilation in (
-        ((5, 6), (3, 3), 1, "valid", 1),
-        ((5, 6), (2, 3), 1, "same", 1),
-        ((5, 6), (3, 2), 2, "same", 1),
-        ((6, 5), (2, 2), (1, 3), "valid", 1),
-        ((6, 6), (2, 3), 1, "same", 2),
-        ((4, 3), (1, 1), 2, "valid", 1),
+def _last(x: Any, data_format: str) -> Any:
+    return x if data_format == "channels_last" else np.moveaxis(x, -1, 1).copy()
+
+
+def _convolutions(name: str, n: int, out: int = 2) -> list[Case]:
+    """An operation over ``n`` spatial axes with a kernel (spatial..., 2, out)."""
+    function, cases = getattr(K, name), []
+    for i, (size, kernel, strides, padding, dilation) in enumerate(
+        (
+            ((5, 4, 2), (3, 3, 2), 1, "valid", 1),
+            ((5, 4, 2), (2, 3, 1), 1, "same", 1),
+            ((5, 4, 2), (3, 2, 2), 2, "same", 1),
+            ((4, 5, 2), (2, 2, 1), (1, 3, 2), "valid", 1),
+            ((4, 5, 2), (2, 3, 2), 1, "same", 2),
+            ((4, 3, 2), (1, 1, 1), 2, "valid", 1),
+            ((5, 3, 2), (3, 2, 1), 1, "causal", 2),
+        )[: 7 if n == 1 else 6]
     ):
-        for data_format in ("channels_last", "channels_first"):
-            how = (strides, padding, data_format, dilation)
-            x = normal(2, *size, 3) if data_format == "channels_last" else normal(2, 3, *size)
+        formats = ("channels_last", "channels_first")
+        for data_format in formats if n < 3 else formats[i % 2 :][:1]:
+            steps = strides[-n:] if isinstance(strides, tuple) else strides
+            how = (steps, padding, data_format, dilation)
             cases.append(
                 Case(
-                    f"conv2d-{kernel}-{how}",
-                    lambda x, kernel, how=how: K.conv2d(x, kernel, *how),
-                    x,
-                    normal(*kernel, 3, 2),
+                    f"{name}-{kernel[:n]}-{how}",
+                    lambda x, kernel, how=how: function(x, kernel, *how),
+                    _last(normal(1 if n > 2 else 2, *size[:n], 2), data_format),
+                    normal(*kernel[:n], 2, out),
                 )
             )
-    many = Case("conv2d-many", lambda x, w: K.conv2d(x, w), normal(1, 4, 4, 9), normal(3, 3, 9, 2))
-    return [*cases, many]
+    return cases
+
+
+def _transposed(name: str, n: int) -> list[Case]:
+    function, cases = getattr(K, name), []
+    for size, kernel, strides, padding, target in (
+        ((2, 3, 2), (2, 2, 1), 1, "valid", (3, 4, 2)),
+        ((2, 3, 1), (3, 2, 2), 2, "same", (3, 6, 2)),
+        ((2, 2, 1), (2, 1, 1), (2, 3, 1), "valid", (5, 4, 1)),
+    ):
+        for data_format in ("channels_last", "channels_first"):
+            steps = strides[:n] if isinstance(strides, tuple) else strides
+            last = data_format == "channels_last"
+            shape = (None, *target[:n], 3) if last else (None, 3, *target[:n])
+            how = (shape, steps, padding, data_format)
+            cases.append(
+                Case(
+                    f"{name}-{kernel[:n]}-{how}",
+                    lambda x, kernel, how=how: function(x, kernel, *how),
+                    _last(normal(2, *size[:n], 2), data_format),
+                    normal(*kernel[:n], 3, 2),
+                )
+            )
+    return cases
 
 
 def _poolings() -> list[Case]:
@@ -138,6 +171,22 @@ def _poolings() -> list[Case]:
             ((1, 1), (2, 1), "valid"),
         )
         for data_format in ("channels_last", "channels_first")
+    ]
+
+
+def _volumes() -> list[Case]:
+    return [
+        Case(
+            f"pool3d-{mode}-{size}-{strides}-{padding}-{data_format}",
+            lambda x, a=(size, strides, padding, data_format, mode): K.pool3d(x, *a),
+            apart(1, 2, 3, 2, 2),
+        )
+        for mode in ("max", "avg")
+        for size, strides, padding, data_format in (
+            ((2, 2, 2), (1, 1, 1), "valid", "channels_last"),
+            ((2, 3, 2), (1, 2, 1), "same", "channels_last"),
+            ((1, 2, 3), (2, 1, 1), "same", "channels_first"),
+        )
     ]
 
 
@@ -214,6 +263,7 @@ CASES: dict[str, list[Case]] = {
     "minimum": _binary("minimum", apart),
     "cast": [Case("cast", lambda x: K.cast(K.cast(x * x, "float64"), "float64"), normal(2, 3))],
     "identity": _unary("identity"),
+    "print_tensor": _unary("print_tensor"),
     # reductions
     **{name: _reductions(name) for name in ("max", "min", "sum", "mean", "var", "logsumexp")},
     "prod": [
@@ -231,6 +281,10 @@ CASES: dict[str, list[Case]] = {
         Case("cumprod-one", lambda x: K.cumprod(x, 0), [2.0]),
     ],
     # products
+    "sparse_dot": [
+        Case("sparse_dot", lambda y: K.dot(SPARSE, y), normal(4, 3)),
+        Case("sparse_dot-from_the_right", lambda x: K.dot(x, SPARSE), normal(2, 3)),
+    ],
     "dot": _products(
         "dot",
         *(((3, 4), (4, 2)), ((2, 3, 4), (4, 5)), ((2, 3), (4, 3, 5)), ((2, 2, 3), (2, 4, 3, 2))),
@@ -317,10 +371,42 @@ CASES: dict[str, list[Case]] = {
         )
     ],
     # windows
-    "conv2d": _convolutions(),
+    "conv1d": _convolutions("conv1d", 1),
+    "conv2d": [
+        *_convolutions("conv2d", 2),
+        Case("conv2d-many", lambda x, w: K.conv2d(x, w), normal(1, 4, 4, 9), normal(3, 3, 9, 2)),
+    ],
+    "conv3d": _convolutions("conv3d", 3, 1),
+    "depthwise_conv2d": _convolutions("depthwise_conv2d", 2),
+    "conv2d_transpose": [
+        *_transposed("conv2d_transpose", 2),
+        Case(
+            "conv2d_transpose-dilated",
+            lambda x, w: K.conv2d_transpose(x, w, (1, 4, 5, 2), dilation_rate=(2, 3)),
+            normal(1, 2, 2, 3),
+            normal(2, 2, 2, 3),
+        ),
+    ],
+    "conv3d_transpose": _transposed("conv3d_transpose", 3),
     "pool2d": _poolings(),
+    "pool3d": _volumes(),
     # replaced compositions and compositions
     "composites": [
+        Case(
+            "separable_conv1d",
+            lambda x, d, p: K.separable_conv1d(x, d, p, 2, "same", "channels_first"),
+            *(normal(2, 2, 5), normal(3, 2, 2), normal(1, 4, 2)),
+        ),
+        Case(
+            "local_conv1d-first",
+            lambda x, k: K.local_conv1d(x, k, (2,), (2,), "channels_first"),
+            *(normal(2, 3, 5), normal(2, 6, 2)),
+        ),
+        Case(
+            "local_conv2d",
+            lambda x, k: K.local_conv2d(x, k, (2, 1), (1, 2), (2, 2), "channels_last"),
+            *(normal(2, 3, 3, 2), normal(4, 4, 2)),
+        ),
         Case("std", lambda x: K.std(x, 1), normal(2, 4)),
         Case("l2_normalize", lambda x: K.l2_normalize(x, 1), normal(2, 4)),
         Case("hard_sigmoid", K.hard_sigmoid, apart(2, 3)),
@@ -409,7 +495,7 @@ def inputs_of(case: Case, known: bool) -> list[Any]:
 @pytest.mark.parametrize("known", [True, False], ids=["static", "dynamic"])
 @pytest.mark.parametrize("case", ALL, ids=repr)
 def test_gradient_and_second_gradient(case: Case, known: bool) -> None:
-    needs_sizes = ("conv2d", "pool2d", "bias_add", "getitem-array_and_int")
+    needs_sizes = ("pool", "bias_add", "getitem-array_and_int")
     if not known and case.name.startswith(needs_sizes):
         inputs = inputs_of(case, True)
         shape = (None, *case.values[0].shape[1:])

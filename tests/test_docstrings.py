@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from kbridge import binding, config
+from kbridge.loader import BUILTIN
 
 ROOT = Path(__file__).parents[1]
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -32,7 +33,10 @@ PRIVATE = sorted(name for name, op in OPERATIONS.items() if not op.public)
 WITHOUT_EXAMPLE: dict[str, str] = {}
 
 #: Operations that warn, so that their example does too.
-DEPRECATED = {"image_dim_ordering", "set_image_dim_ordering"}
+DEPRECATED = {
+    *("image_dim_ordering", "set_image_dim_ordering", "lesser", "lesser_equal"),
+    *("asymmetric_temporal_padding", "deconv2d", "deconv3d"),
+}
 
 
 def examples(name: str) -> list[doctest.Example]:
@@ -72,6 +76,11 @@ def test_example(name: str, K: Any, tmp_path: Path) -> None:
     assert not result.failed, f"on {K.name}:\n{''.join(report)}"
     kinds = {warning.category for warning in caught}
     assert kinds == ({DeprecationWarning} if name in DEPRECATED else set())
+
+
+@pytest.mark.skipif("CI" not in os.environ, reason="only CI must have every engine")
+def test_every_backend_runs_the_examples() -> None:
+    assert [name for name in BUILTIN if not config.is_installed(name)] == []
 
 
 def test_examples_leave_no_trace(K: Any, tmp_path: Path) -> None:

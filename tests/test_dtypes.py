@@ -64,6 +64,21 @@ def test_normalize_reads_the_dtypes_of_jax(name: str) -> None:
     assert dtypes.normalize(np.dtype(scalar_type)) == name
 
 
+def test_a_number_is_no_dtype_where_an_engine_takes_it_for_one() -> None:
+    class Numbered:
+        name = "int32"
+
+        def __hash__(self) -> int:
+            return 3
+
+        def __eq__(self, other: object) -> bool:
+            return other == 3
+
+    assert dtypes.normalize(Numbered()) == "int32"
+    with pytest.raises(DTypeError, match="is not a dtype"):
+        dtypes.normalize(3)
+
+
 @pytest.mark.parametrize(
     "bad",
     [

@@ -303,6 +303,32 @@ def test_names_carry_their_scope(K):
     assert K.variable(1.0, name="kernel").name == "kernel"
 
 
+def test_a_scope_gives_each_name_once(K):
+    with K.name_scope("rnn"):
+        names = [K.variable(1.0, name="kernel").name for _ in range(3)]
+        with K.name_scope("cell"):
+            names.append(K.variable(1.0, name="kernel").name)
+        with K.name_scope("cell"):
+            names.append(K.variable(1.0, name="kernel").name)
+    assert names[:3] == ["rnn/kernel", "rnn/kernel_1", "rnn/kernel_2"]
+    assert names[3:] == ["rnn/cell/kernel", "rnn/cell/kernel_1"]
+    with K.name_scope("rnn"):
+        assert K.variable(1.0, name="kernel").name == "rnn/kernel"
+
+
+def test_a_declared_shape_fills_what_is_unknown(K):
+    x = K.placeholder((None, 6))
+    y = K.reshape(x, (K.shape(x)[0], -1, 2)) * 1.0
+    assert K.int_shape(y)[2] == 2
+    unknown = K.int_shape(y)
+    y._keras_shape = [None, 3, 5]
+    assert K.int_shape(y) == (None, 3, 2)  # of two that are known the graph's own counts
+    y._keras_shape = (None, 3)
+    assert K.int_shape(y) == unknown
+    y._keras_shape = None
+    assert K.int_shape(y) == unknown
+
+
 def test_identity_and_attributes_of_tensors(K):
     v, w = K.variable(1.0), K.variable(1.0)
     assert v != w
@@ -313,3 +339,16 @@ def test_identity_and_attributes_of_tensors(K):
     result = v
     result += 1.0
     assert K.get_value(v) == 1.0
+
+
+def test_export_needs_a_format_and_one_part(K, tmp_path):
+    """The four engines have none; the message names a backend that has."""
+    x = K.placeholder((None, 2), name="x")
+    file = tmp_path / "model"
+    with pytest.raises(errors.UnsupportedError, match=r"no file format .* kbridge-onnx"):
+        K.function([x], [x * 2.0]).export(file)
+    metric = K.variable(1.0) * 1.0
+    metric._is_metric = True
+    with pytest.raises(errors.UnsupportedError, match="runs in two parts"):
+        K.function([x], [x * 2.0, metric]).export(file)
+    assert not file.exists()

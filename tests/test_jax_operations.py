@@ -33,6 +33,8 @@ TRACED = {
     name: [c for c in record.cases.values() if c.samples() and "eager" not in c.left_out]
     for name, record in RECORDS.items()
     if record.eager and record.native and record.oracle is not None
+    # The sizes of other results depend on data.
+    if not name.startswith(("ctc_decode", "ctc_search"))
 }
 DIFFERENTIATED = {
     name: [

@@ -93,7 +93,7 @@ def test_entry_point(write, plugin):
 
 
 def test_functions_may_come_from_getattr(write):
-    write("lazy_backend.py", "def __getattr__(name): return lambda: name\n")
+    write("lazy_backend.py", "def __getattr__(name): return lambda *args, **kwargs: name\n")
     assert loader.load_module("lazy_backend").function() == "function"
 
 
@@ -131,10 +131,18 @@ def test_unknown_name_lists_plugins(plugin):
     fails("toyy", errors.UnknownBackendError, message)
 
 
-@pytest.mark.parametrize("name", ["theano", "cntk"])
-def test_backends_of_the_past(name):
-    message = f"Backend '{name}' is not built in: Keras gave it up, and kbridge has none. "
-    fails(name, errors.UnknownBackendError, message + THERE_ARE)
+@pytest.mark.parametrize(("name", "successor"), [("theano", "pytensor"), ("cntk", "onnx")])
+def test_backends_of_the_past(name, successor, write, plugin):
+    install = f"Install it with: pip install kbridge-{successor}. {THERE_ARE}"
+    gave_up = f"Backend '{name}' is not built in: Keras gave it up. '{successor}' takes its place. "
+    fails(name, errors.UnknownBackendError, gave_up + install)
+    fails(
+        successor, errors.UnknownBackendError, f"Backend '{successor}' is not built in. {install}"
+    )
+    write("new_engine.py")
+    plugin(successor, "new_engine")
+    assert loader.load_module(name) is loader.load_module(successor)
+    assert loader.load_module(name).__name__ == "new_engine"
 
 
 def test_a_plugin_may_bring_the_past_back(write, plugin):
@@ -158,15 +166,20 @@ def test_name_of_wrong_type(function, name):
         function(name)
 
 
+CHECK = "Check the spelling, and that its folder is on sys.path or its package is installed."
+
+
 def test_absent_package():
-    message = r"Backend 'no_pack.sub' was not found: there is no module 'no_pack'. Check the .*"
-    fails("no_pack.sub", errors.BackendModuleNotFoundError, message)
+    error = fails("no_pack.sub", errors.BackendModuleNotFoundError, ".*")
+    start = "Backend 'no_pack.sub' was not found: there is no module 'no_pack'."
+    assert str(error) == f"{start} {CHECK}"
 
 
 def test_absent_part(write):
     write("pack/__init__.py", "")
-    message = r"Backend 'pack.sub.deep' was not found: 'pack' has no submodule 'sub'. Check the .*"
-    error = fails("pack.sub.deep", errors.BackendModuleNotFoundError, message)
+    error = fails("pack.sub.deep", errors.BackendModuleNotFoundError, ".*")
+    start = "Backend 'pack.sub.deep' was not found: 'pack' has no submodule 'sub'."
+    assert str(error) == f"{start} {CHECK}"
     assert error.name == "pack.sub"
     assert isinstance(error, ModuleNotFoundError)
     assert isinstance(error.__cause__, ModuleNotFoundError)
@@ -241,6 +254,27 @@ def test_module_that_raises(write, text, fault):
     assert type(error.__cause__).__name__ == fault.partition(" ")[0]
 
 
+def test_broken_import_in_full(write):
+    write("pack/__init__.py", "")
+    write("pack/broken.py", "1 / 0")
+    error = fails("pack.broken", errors.BrokenBackendError, ".*")
+    assert str(error) == (
+        "Backend 'pack.broken' exists, but its module pack.broken raised ZeroDivisionError while "
+        "it was imported: division by zero. The traceback above shows where; if the backend is "
+        "not yours, tell its authors."
+    )
+
+
+def test_unsafe_name_in_full():
+    error = fails("../okb", errors.UnknownBackendError, ".*")
+    assert str(error) == (
+        "'../okb' cannot be the name of a backend: a dotted path consists of Python identifiers, "
+        "such as my_package.my_backend. There are numpy, tensorflow, torch, jax (built in), and "
+        "any importable module, named by its dotted path, that defines placeholder, variable, "
+        "function."
+    )
+
+
 def test_mended_module_loads(write):
     file = write("broken.py", "1 / 0")
     with pytest.raises(errors.BrokenBackendError):
@@ -250,7 +284,7 @@ def test_mended_module_loads(write):
 
 
 def test_incomplete_module(write, caplog):
-    write("half.py", "variable = 3\ndef function(): pass\n")
+    write("half.py", "variable = 3\ndef function(inputs, outputs): pass\n")
     error = fails("half", errors.IncompleteBackendError, ".*")
     assert str(error) == (
         "Module half cannot serve as backend 'half': placeholder is missing; variable is not "
@@ -260,18 +294,68 @@ def test_incomplete_module(write, caplog):
     assert caplog.record_tuples == [("kbridge", logging.ERROR, str(error))]
 
 
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (
+            "def placeholder(): pass",
+            "placeholder(shape=shape) cannot be called (got an unexpected keyword argument "
+            "'shape'; it is placeholder())",
+        ),
+        (
+            "def variable(value, dtype, name): pass",
+            "variable(value) cannot be called (missing a required argument: 'dtype'; it is "
+            "variable(value, dtype, name))",
+        ),
+        (
+            "def function(inputs): pass",
+            "function(inputs, outputs) cannot be called (too many positional arguments; it is "
+            "function(inputs))",
+        ),
+    ],
+)
+def test_wrong_signature(write, text, fault):
+    write("odd_backend.py", FLAT + text + "\n")
+    error = fails("odd_backend", errors.IncompleteBackendError, ".*")
+    assert str(error) == (
+        f"Module odd_backend cannot serve as backend 'odd_backend': {fault}. A backend is a module "
+        "with at least the functions placeholder, variable, function."
+    )
+
+
+def test_all_faults_are_told_at_once(write):
+    write("odd_backend.py", "variable = None\ndef function(): pass\n")
+    message = (
+        r".*: placeholder is missing; variable is not callable \(it is of type NoneType\); "
+        r"function\(inputs, outputs\) cannot be called \(.*\)\. A backend is .*"
+    )
+    fails("odd_backend", errors.IncompleteBackendError, message)
+
+
+def test_signature_that_nobody_knows(write):
+    """As of a function in C: it tells when it is called."""
+    text = "class Native:\n    __signature__ = 'unknown'\n    def __call__(self, *args): pass\n"
+    write("compiled_backend.py", f"{text}placeholder = variable = function = Native()\n")
+    assert callable(loader.load_module("compiled_backend").variable)
+
+
 def test_package_that_is_no_backend():
-    message = r".*: placeholder is missing; variable is missing; function is missing\. .*"
-    fails("json", errors.IncompleteBackendError, message)
+    error = fails("json", errors.IncompleteBackendError, ".*")
+    assert str(error) == (
+        "Module json cannot serve as backend 'json': placeholder is missing; variable is missing; "
+        "function is missing. A backend is a module with at least the functions placeholder, "
+        "variable, function."
+    )
 
 
 def test_two_entry_points_with_one_name(plugin):
     plugin("toy", "one.backend", "one")
     plugin("toy", "two.backend", "two")
-    message = (
-        r"More than one .* 'toy': one 1\.0 \(one\.backend\) and two 1\.0 \(two\.backend\)\. .*"
+    error = fails("toy", errors.AmbiguousBackendError, ".*")
+    assert str(error) == (
+        "More than one installed package announces a backend 'toy': one 1.0 (one.backend) and two "
+        "1.0 (two.backend). Uninstall all but one of them, or name the module by its dotted path."
     )
-    fails("toy", errors.AmbiguousBackendError, message)
 
 
 def test_two_entry_points_for_one_module(write, plugin):

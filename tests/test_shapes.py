@@ -388,6 +388,7 @@ def test_permute_faults() -> None:
 @example(None, (2, 0), [0, -1])
 @example(None, (), [])
 def test_reshape_is_that_of_numpy(data: Any, shape: Any, target: list[int]) -> None:
+    assume(not {0, -1} <= set(target))  # which NumPy refuses, and TensorFlow does not
     if data is not None:
         agree(data, lambda x: shapes.reshape(x, target), lambda x: x.reshape(target), shape)
 
@@ -418,6 +419,9 @@ def test_reshape_to_a_shape_that_fits(data: st.DataObject, shape: tuple[int, ...
         ((2, 6), (-1, symbolic()), (None, None)),
         ((2, 6), symbolic((3,)), (None, None, None)),
         ((None, 0), (0, 5), (0, 5)),
+        ((0, 3, 4), (0, -1), (0, 12)),
+        ((0, 3), (-1, 0), (3, 0)),
+        ((None, 3), (0, -1), (0, None)),
         ((2,), np.array([1, 2]), (1, 2)),
         ((6,), 6, (6,)),
         ((1,), (), ()),
@@ -439,8 +443,7 @@ def test_reshape_infers(shape: Shape, target: Any, expected: Shape) -> None:
         ((2, 3), (4, -1), r"6 and a multiple of 4"),
         ((None, 6), (4, 2), r"a multiple of 6 and 8"),
         ((2, 3), (-1, -1), r"only one size can be -1, got \(-1, -1\)"),
-        ((0, 3), (0, -1), r"-1 in \(0, -1\) cannot be inferred: another size is 0"),
-        ((None, 3), (0, -1), "cannot be inferred"),
+        ((0, 3), (0, 2, -1), r"-1 in \(0, 2, -1\) cannot be inferred from \(0, 3\)"),
         ((2, 3), (symbolic(), 0), "6 and a multiple of 0"),
         ((2, 3), (-2, 3), "at least -1, got -2"),
     ],

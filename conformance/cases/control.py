@@ -160,3 +160,66 @@ def phase_given_as_a_tensor(K: Any) -> Any:
     f = K.function([x, training], [K.in_train_phase(x * 10.0, x * 1.0, training=training)])
     evaluated = K.eval(K.in_train_phase(K.constant([10.0]), K.constant([1.0])))
     return f([np.ones(1), True])[0], f([np.ones(1), False])[0], evaluated
+
+
+@program(
+    (([0.0, 0.0], [1.0, 1.0]), ([0.5, 0.25], [0.0, 0.0]), (0.0, 1.0), (0.5, 0.0)),
+    covers="switch choose gradients",
+)
+def branch_not_taken_keeps_its_nan(K: Any) -> Any:
+    """Of a scalar condition: neither its value nor its slope comes through, at any depth."""
+    c, x, y = K.placeholder(()), K.placeholder((2,)), K.placeholder((2,))
+    out = K.switch(c, lambda: K.log(x), lambda: 1.0 * y)
+    f = K.function([c, x, y], K.gradients(K.sum(out), [x, y]))
+    z = K.placeholder(())
+    inner = K.switch(z, lambda: K.log(z * 2.0), lambda: z)
+    both = K.switch(c, lambda: K.square(inner) * 0.0 + inner, lambda: z / (z - z) * 0.0)
+    g = K.function([c, z], [both, *K.gradients(both, [z])])
+    at = [np.array([2.0, 4.0]), np.ones(2)]
+    return (
+        tuple(f([0, np.zeros(2), at[1]])),
+        tuple(f([1, *at])),
+        tuple(g([1, 0.0])),
+        (g([1, 2.0])[1], g([1, 2.0])[0] - np.log(4.0)),
+    )
+
+
+@program(
+    ([[3.0], [2.0]], [[-3.0], [1.0]], "IndexRangeError", [[6.0], [2.0]]),
+    covers="switch choose gather",
+)
+def branch_is_computed_where_it_is_taken(K: Any) -> Any:
+    """What fails in a branch fails where that is taken alone."""
+    c, i = K.placeholder(()), K.placeholder((1,), dtype="int32")
+    table = K.variable([1.0, 2.0, 3.0])
+    found = K.switch(c, lambda: K.gather(table, i), lambda: K.cast(-i, "float32"))
+    shared = K.square(K.cast(i, "float32"))
+    # A node that something else needs too is computed in any case.
+    doubled = K.switch(c, lambda: shared + 0.0, lambda: shared * 1.0)
+    f = K.function([c, i], [found, doubled - shared + K.shape(found)[0] * 1.0])
+    del doubled
+    try:
+        wrong = f([1, [7]])
+    except Exception as error:
+        wrong = type(error).__name__
+    twice = K.function([c, i], [K.switch(c, lambda: found * 2.0, found), found * 0.0 + 2.0])
+    return (
+        np.stack([f([1, [2]])[0], [2.0]]),
+        np.stack([f([0, [3]])[0], f([0, [3]])[1]]),
+        wrong,
+        np.stack(twice([1, [2]])),
+    )
+
+
+@program((True, True, [1.0, 1.0]), covers="switch choose random_uniform dropout")
+def branches_that_draw(K: Any) -> Any:
+    c = K.placeholder(())
+    drawn = K.switch(
+        c, lambda: K.random_uniform((4,), seed=3), lambda: K.random_normal((4,), seed=4)
+    )
+    f = K.function([c], [drawn])
+    one, other, third = f([1])[0], f([1])[0], f([0])[0]
+    uniform = bool((one >= 0).all() and (one < 1).all())
+    fresh = len(np.unique(np.concatenate([one, other, third]))) == 12
+    kept = K.switch(K.constant(1.0), lambda: K.ones((2,)) * 1.0, lambda: K.random_uniform((2,)))
+    return uniform, fresh, K.eval(kept)

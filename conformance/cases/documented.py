@@ -1,6 +1,6 @@
 """What the public documentation of the Keras backend API prints and decides, line by line.
 
-Lines on ``rnn`` follow with that operation; all others of the list stand here.
+Lines on ``rnn`` stand in ``recurrent``; all others of the list stand here.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ def doc_placeholder(K: Any) -> Any:
 
 @program((np.array([2, 2], "int32"), np.array([2, 4, 5], "int32"), "int32"), covers="shape")
 def doc_shape(K: Any) -> Any:
-    """Sessions come later: ``eval`` takes one all the same."""
     v, p = K.variable(np.array([[1, 2], [3, 4]])), K.placeholder((2, 4, 5))
-    return K.shape(v).eval(session=None), K.shape(p).eval(session=None), K.dtype(K.shape(v))
+    session = K.get_session()
+    return K.shape(v).eval(session=session), K.shape(p).eval(session=session), K.dtype(K.shape(v))
 
 
 @program((2, (2, 2), np.array(4, "int32")), covers="ndim int_shape size")

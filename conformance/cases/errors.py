@@ -219,61 +219,6 @@ fault(
 # --- values and forms of arguments ---------------------------------------------------------------
 
 fault(
-    "conv-rank",
-    lambda K, t: K.conv2d(t(4, 4, 1), t(2, 2, 1, 1)),
-    E.ShapeError,
-    text=r"^K\.conv2d: the input \(4, 4, 1\) has rank 3, expected 4",
-)
-fault(
-    "conv-kernel-rank",
-    lambda K, t: K.conv2d(t(1, 4, 4, 1), t(2, 1, 1)),
-    E.ShapeError,
-    text=r"^K\.conv2d: the kernel \(2, 1, 1\) has rank 3, expected 4",
-)
-fault(
-    "conv-channels",
-    lambda K, t: K.conv2d(t(1, 4, 4, 3), t(2, 2, 2, 1)),
-    E.ShapeError,
-    text=r"^K\.conv2d: there are 3 channels, but the kernel .* is for 2",
-)
-fault(
-    "conv-window",
-    lambda K, t: K.conv2d(t(1, 2, 2, 1), t(3, 3, 1, 1)),
-    E.ShapeError,
-    text=r"^K\.conv2d: a window of 3 does not fit",
-)
-fault(
-    "conv-padding",
-    lambda K, t: K.conv2d(t(1, 4, 4, 1), t(2, 2, 1, 1), padding="full"),
-    E.ArgumentError,
-    text=r'^K\.conv2d: padding must be "valid" or "same", got \'full\'',
-)
-fault(
-    "conv-data-format",
-    lambda K, t: K.conv2d(t(1, 4, 4, 1), t(2, 2, 1, 1), data_format="NHWC"),
-    E.KBridgeError,
-    ValueError,
-    text=r"^K\.conv2d: .*NHWC",
-)
-fault(
-    "conv-strides-and-dilation",
-    lambda K, t: K.conv2d(t(1, 5, 5, 1), t(2, 2, 1, 1), (2, 2), dilation_rate=(2, 2)),
-    E.ArgumentError,
-    text=r"^K\.conv2d: strides \(2, 2\) and dilation_rate \(2, 2\) cannot both be above 1",
-)
-fault(
-    "conv-strides-entries",
-    lambda K, t: K.conv2d(t(1, 5, 5, 1), t(2, 2, 1, 1), (1, 1, 1)),
-    E.ArgumentError,
-    text=r"^K\.conv2d: strides.* must be one integer or 2",
-)
-fault(
-    "conv-strides-zero",
-    lambda K, t: K.conv2d(t(1, 5, 5, 1), t(2, 2, 1, 1), 0),
-    E.ArgumentError,
-    text=r"^K\.conv2d: strides.* must be positive",
-)
-fault(
     "pool-mode",
     lambda K, t: K.pool2d(t(1, 4, 4, 1), (2, 2), pool_mode="sum"),
     E.ArgumentError,
@@ -284,6 +229,124 @@ fault(
     lambda K, t: K.pool2d(t(1, 2, 2, 1), (3, 3)),
     E.ShapeError,
     text=r"^K\.pool2d: a window of 3 does not fit",
+)
+fault(
+    "pool-rank",
+    lambda K, t: K.pool2d(t(4, 4, 1), (2, 2)),
+    E.ShapeError,
+    text=r"^K\.pool2d: the input \(4, 4, 1\) has rank 3, expected 4",
+)
+fault(
+    "pool-size-entries",
+    lambda K, t: K.pool2d(t(1, 4, 4, 1), (2, 2, 2)),
+    E.ArgumentError,
+    text=r"^K\.pool2d: pool_size must be one integer or 2 of them, got \(2, 2, 2\)",
+)
+fault(
+    "pool-strides-zero",
+    lambda K, t: K.pool2d(t(1, 4, 4, 1), (2, 2), (0, 1)),
+    E.ArgumentError,
+    text=r"^K\.pool2d: strides must be positive, got \(0, 1\)",
+)
+fault(
+    "pool3d-rank",
+    lambda K, t: K.pool3d(t(1, 4, 4, 1), (2, 2, 2)),
+    E.ShapeError,
+    text=r"^K\.pool3d: the input \(1, 4, 4, 1\) has rank 4, expected 5",
+)
+fault(
+    "pool3d-mode",
+    lambda K, t: K.pool3d(t(1, 2, 2, 2, 1), 2, pool_mode="mean"),
+    E.ArgumentError,
+    text=r'^K\.pool3d: pool_mode must be "max" or "avg", got \'mean\'',
+)
+fault(
+    "pool3d-window",
+    lambda K, t: K.pool3d(t(1, 2, 2, 2, 1), (2, 3, 2)),
+    E.ShapeError,
+    text=r"^K\.pool3d: a window of 3 does not fit",
+)
+fault(
+    "pool3d-padding",
+    lambda K, t: K.pool3d(t(1, 2, 2, 2, 1), 2, padding="causal"),
+    E.ArgumentError,
+    text=r'^K\.pool3d: padding must be "valid" or "same", got \'causal\'',
+)
+fault(
+    "resize-rank",
+    lambda K, t: K.resize_images(t(2, 3, 1), 2, 2, "channels_last"),
+    E.ShapeError,
+    text=r"^K\.resize_images: a tensor of rank 4 is needed, .*got the shape \(2, 3, 1\)",
+)
+fault(
+    "resize-factor-fraction",
+    lambda K, t: K.resize_images(t(1, 2, 3, 1), 1.5, 2, "channels_last"),
+    E.ArgumentTypeError,
+    TypeError,
+    text=r"^K\.resize_images: height_factor must be an integer, got 1\.5",
+)
+fault(
+    "resize-factor-zero",
+    lambda K, t: K.resize_images(t(1, 2, 3, 1), 2, 0, "channels_last", "bilinear"),
+    E.ArgumentError,
+    text=r"^K\.resize_images: width_factor must be at least 1, got 0",
+)
+fault(
+    "resize-interpolation",
+    lambda K, t: K.resize_images(t(1, 2, 3, 1), 2, 2, "channels_last", interpolation="bicubic"),
+    E.ArgumentError,
+    ValueError,
+    text=r'^K\.resize_images: interpolation must be "nearest" or "bilinear", got \'bicubic\'',
+)
+fault(
+    "resize-data-format",
+    lambda K, t: K.resize_images(t(1, 2, 3, 1), 2, 2, "NHWC"),
+    E.KBridgeError,
+    ValueError,
+    text=r"^K\.resize_images: .*NHWC",
+)
+fault(
+    "resize-volumes-rank",
+    lambda K, t: K.resize_volumes(t(1, 2, 3, 1), 2, 2, 2, "channels_last"),
+    E.ShapeError,
+    text=r"^K\.resize_volumes: a tensor of rank 5 is needed, .*got the shape \(1, 2, 3, 1\)",
+)
+fault(
+    "resize-volumes-factor",
+    lambda K, t: K.resize_volumes(t(1, 1, 2, 3, 1), True, 2, 2, "channels_last"),
+    E.ArgumentTypeError,
+    text=r"^K\.resize_volumes: depth_factor must be an integer, got True",
+)
+fault(
+    "pattern-broadcast-size",
+    lambda K, t: K.pattern_broadcast(t(2, 3), (False, True)),
+    E.ShapeError,
+    text=r"^K\.pattern_broadcast: axis 1 of \(2, 3\) cannot broadcast: its size is 3",
+)
+fault(
+    "pattern-broadcast-entries",
+    lambda K, t: K.pattern_broadcast(t(2, 1), (False,)),
+    E.ArgumentError,
+    text=r"^K\.pattern_broadcast: .*each of the 2 axes of \(2, 1\)",
+)
+fault(
+    "pattern-broadcast-no-list",
+    lambda K, t: K.pattern_broadcast(t(2, 1), True),
+    E.ArgumentTypeError,
+    TypeError,
+    text=r"^K\.pattern_broadcast: broadcastable must be a list of truth values, got True",
+)
+fault(
+    "padding-negative",
+    lambda K, t: K.temporal_padding(t(1, 2, 1), (1, -1)),
+    E.ArgumentError,
+    text=r"^K\.temporal_padding: padding must be at least 0, got \(1, -1\)",
+)
+fault(
+    "padding-3d-form",
+    lambda K, t: K.spatial_3d_padding(t(1, 2, 2, 2, 1), ((1, 1), (1, 1))),
+    E.ArgumentError,
+    text=r"^K\.spatial_3d_padding: padding .* does not fit 3 spatial axes",
 )
 fault(
     "bias-size",

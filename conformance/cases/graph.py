@@ -215,7 +215,7 @@ def symbolic_scope(K: Any) -> Any:
 
 
 @program(
-    ("a/w", "a/b/w", "a/w", "w", 1, 2, 1, 1),
+    ("a/w", "a/b/w", "a/w_1", "w", 1, 2, 1, 1),
     covers="name_scope get_uid reset_uids clear_session",
 )
 def names(K: Any) -> Any:

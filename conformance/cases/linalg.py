@@ -105,6 +105,7 @@ record(
     case(normal(2, 3), axis=-2),
     case(normal(2, 3, 2), axis=(1, 2)),
     case(normal(4), axis=0),
+    case(normal(0, 3), axis=1),
     case(normal(1, 1), axis=-1).without("gradient"),
     case(values([[0.0, 0.0], [3.0, 4.0]]), axis=1).named("zero").without("gradient"),
     dtypes="float64",

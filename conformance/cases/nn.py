@@ -146,13 +146,19 @@ record(
 
 
 def _bias_add(x: Any, bias: Any, data_format: Any = None) -> Any:
-    """Each element with the bias of its channel, or of its place and channel."""
+    """Each element with the bias of its channel, or of its place and channel.
+
+    A bias of higher rank has the channels last, yet beside channels that come first its elements
+    are taken in order: that is what models of Keras have learnt.
+    """
     first = data_format == "channels_first"
+    if first and bias.ndim > 1:
+        bias = np.array(bias.ravel().tolist()).reshape(bias.shape[-1:] + bias.shape[:-1])
     result = np.array(x)
     for place in np.ndindex(*x.shape):
-        channel = place[1] if first else place[-1]
-        spatial = place[2:] if first else place[1:-1]
-        own = (channel,) if bias.ndim == 1 else (*spatial, channel)
+        own = place[1:]
+        if bias.ndim == 1:
+            own = (place[1] if first else place[-1],)
         own = tuple(0 if size == 1 else i for i, size in zip(own, bias.shape, strict=True))
         result[place] = x[place] + bias[own]
     return result

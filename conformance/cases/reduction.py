@@ -110,6 +110,7 @@ record(
     along(lambda row: math.sqrt(variance(row))),
     *[c if c.args[0].shape else c.without("gradient") for c in _axes(normal)[:7]],
     case(normal(2, 3, 2), axis=[1]),
+    case(normal(0, 3), axis=1),
     case(ints(3, 4), axis=0),
     case(bools(3, 4)),
     result="floating",

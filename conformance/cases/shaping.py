@@ -307,6 +307,8 @@ record(
     case(normal(2, 3, 2), (2, 0)),
     case(normal(2, 3, 2), padding=(0, 1)),
     case(normal(2, 3, 2), 2).gives(lambda x: _padded(x, ((0, 0), (2, 2), (0, 0)))),
+    case(normal(2, 3, 2), [1, 0]),
+    case(normal(2, 3, 2), ((0, 2),)).gives(lambda x: _padded(x, ((0, 0), (0, 2), (0, 0)))),
     case(normal(1, 1, 1), (0, 0)),
     case(normal(0, 2, 1), (1, 1)),
     exact=True,
@@ -328,6 +330,10 @@ record(
     case(normal(1, 2, 3, 2), data_format="channels_last"),
     case(normal(1, 2, 3, 1), 2).gives(lambda x: _around(x, ((2, 2), (2, 2)), None)),
     case(normal(1, 2, 3, 1), (1, 2)).gives(lambda x: _around(x, ((1, 1), (2, 2)), None)),
+    case(normal(1, 2, 3, 1), [1, [0, 2]]).gives(lambda x: _around(x, ((1, 1), (0, 2)), None)),
+    case(normal(1, 2, 3, 1), np.array([[0, 1], [2, 0]]))
+    .gives(lambda x: _around(x, ((0, 1), (2, 0)), None))
+    .named("an_array"),
     case(normal(0, 2, 3, 1), ((0, 0), (1, 1))),
     exact=True,
 )
@@ -341,6 +347,27 @@ record(
         lambda x: _around(x, ((1, 1), (0, 0), (2, 2)), None)
     ),
     case(normal(1, 1, 1, 1, 1), 1).gives(lambda x: _around(x, ((1, 1),) * 3, None)),
+    case(normal(1, 2, 1, 1, 1), [[0, 1], [1, 0], 2]).gives(
+        lambda x: _around(x, ((0, 1), (1, 0), (2, 2)), None)
+    ),
+    case(normal(0, 2, 1, 2, 1), padding=((0, 1), (1, 1), (1, 0))),
+    exact=True,
+)
+
+
+# --- marks for broadcasting ----------------------------------------------------------------------
+
+record(
+    "pattern_broadcast",
+    lambda x, broadcastable: x,
+    case(normal(2, 1, 3), (False, True, False)),
+    case(normal(1, 2), [True, False]),
+    case(normal(1, 1), [0, 1]).named("numbers"),
+    case(normal(2, 3), (False, False)),
+    case(normal(0, 1), np.array([False, True])).named("an_array"),
+    case(normal(), ()),
+    case(ints(1, 2), (True, False)),
+    dtypes=FEW,
     exact=True,
 )
 
@@ -409,6 +436,7 @@ record(
     case(normal(3, 4), (2, 3), (-1, -1)),
     case(normal(4), (1,), (2,)),
     case(normal(3, 4), (0, 0), (0, 4)),
+    case(normal(0, 4), (0, 1), (0, -1)),
     case(normal(2, 2, 2), (0, 1, 0), (2, 1, -1)),
     case(normal(3, 4))
     .named("size_of_a_shape")
@@ -441,6 +469,7 @@ record(
     _item(slice(2, 2)).named("empty").without("batch"),
     _item(slice(-2, 10)).named("beyond").without("batch"),
     _item((0, 1, 1)).named("one_element"),
+    _item((slice(None), 1), normal(0, 3)).named("of_nothing"),
     case(normal(3, 4), values(2))
     .named("tensor_scalar")
     .by(lambda K, x, i: x[i])

@@ -19,6 +19,9 @@ What holds for all of them, and is not said again at each:
 - An axis may be negative, and then counts from the end. Where there is none, AxisError is raised,
   and ShapeError where shapes do not fit, as soon as the function is called and before anything is
   computed. Each class of :mod:`kbridge.errors` is also a built-in one: these are ValueErrors.
+- An argument of a wrong type raises ArgumentTypeError, one whose value is not allowed
+  ArgumentError, and what is no dtype DTypeError; of these the first is a TypeError, the second a
+  ValueError, the last both.
 - ``name`` is for Keras 2 programs: only variables, constants and placeholders keep it.
 - In shapes, None is a size that only the run knows. An example prints the same on every backend.
 """
@@ -31,16 +34,24 @@ if TYPE_CHECKING:
     from kbridge.api.control import *  # noqa: F403
     from kbridge.api.conv import *  # noqa: F403
     from kbridge.api.creation import *  # noqa: F403
+    from kbridge.api.ctc import *  # noqa: F403
     from kbridge.api.elementwise import *  # noqa: F403
     from kbridge.api.graph import *  # noqa: F403
     from kbridge.api.lifting import *  # noqa: F403
     from kbridge.api.linalg import *  # noqa: F403
     from kbridge.api.losses import *  # noqa: F403
     from kbridge.api.nn import *  # noqa: F403
+    from kbridge.api.pooling import *  # noqa: F403
+    from kbridge.api.printing import *  # noqa: F403
     from kbridge.api.random import *  # noqa: F403
+    from kbridge.api.recurrent import *  # noqa: F403
     from kbridge.api.reduction import *  # noqa: F403
+    from kbridge.api.renamed import *  # noqa: F403
+    from kbridge.api.resizing import *  # noqa: F403
+    from kbridge.api.session import *  # noqa: F403
     from kbridge.api.settings import *  # noqa: F403
     from kbridge.api.shaping import *  # noqa: F403
+    from kbridge.api.sparse import *  # noqa: F403
 
 _bound: Any = None
 

@@ -112,6 +112,7 @@ def conv_input_adjoint(
     padding: str,
     data_format: str,
     dilation_rate: Any,
+    depthwise: bool = False,
 ) -> Any:
     """The derivative by its input ``x`` of a convolution that ``g`` multiplies."""
 
@@ -130,6 +131,7 @@ def conv_kernel_adjoint(
     padding: str,
     data_format: str,
     dilation_rate: Any,
+    depthwise: bool = False,
 ) -> Any:
     """The derivative by its ``kernel`` of a convolution that ``g`` multiplies."""
 

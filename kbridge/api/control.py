@@ -6,7 +6,8 @@ from typing import Any
 
 from kbridge.api.declare import composite, graph_function, operation
 from kbridge.api.rules import TensorLike
-from kbridge.errors import ArgumentError
+from kbridge.errors import ArgumentError, ShapeError
+from kbridge.symbolic import loops, structure
 from kbridge.symbolic.record import is_number
 from kbridge.symbolic.tensor import Tensor
 
@@ -25,6 +26,7 @@ def _chosen_shape(condition: Any, x: Any, y: Any) -> Any:
     promote="x y",
     shape=_chosen_shape,
     dtype=lambda c, x, y: x.dtype,
+    host=True,
     differentiable="x y",
     public=False,
 )
@@ -73,6 +75,84 @@ def switch(K: Any, condition: TensorLike, then_expression: Any, else_expression:
         ]
         condition = K.reshape(condition, [*target, *[1] * (wide - rank)])
     return K.where(condition, x, y)
+
+
+# --- loops ---------------------------------------------------------------------------------------
+
+
+@graph_function
+def map_fn(K: Any, fn: Any, elems: Any, name: Any = None, dtype: Any = None) -> Any:
+    """``fn`` of each element along the first axis of ``elems``, the results stacked.
+
+    ``elems`` is a tensor, or several of one length in a list, a tuple or a dictionary, which ``fn``
+    gets in the same structure; it may return such a structure too. The results are of the shape
+    (length, ...), cast to ``dtype`` (or a structure of dtypes) where it is given. ``fn`` is traced
+    once; ``name`` has no effect.
+
+    >>> x = K.constant([[1.0, 2.0], [3.0, 4.0]])
+    >>> K.eval(K.map_fn(lambda row: K.sum(row) * row, x)).tolist()
+    [[3.0, 6.0], [21.0, 28.0]]
+    """
+    sequences = [loops.operand(K, x) for x in structure.flatten(elems)]
+    found: list[Any] = []
+
+    def step(states: list[Any], elements: list[Any]) -> Any:
+        found[:] = [fn(structure.pack(elems, elements))]
+        return [], structure.flatten(found[0])
+
+    _, outputs = loops.loop(K, step, [], sequences)
+    if dtype is not None:
+        wanted = structure.flatten(dtype)
+        if len(wanted) == 1:
+            wanted *= len(outputs)
+        outputs = [K.cast(output, d) for output, d in zip(outputs, wanted, strict=True)]
+    return structure.pack(found[0] if found else None, outputs)
+
+
+@graph_function
+def foldl(K: Any, fn: Any, elems: Any, initializer: Any = None, name: Any = None) -> Any:
+    """Reduce ``elems`` along the first axis, from the first element to the last.
+
+    ``fn(accumulator, element)`` returns the new accumulator, of the same shape and dtype. The first
+    one is ``initializer``, else the first element. Elements and accumulator may each be nested in
+    lists, tuples or dictionaries. ``name`` has no effect.
+
+    >>> K.eval(K.foldl(lambda total, x: total - x, K.constant([10.0, 2.0, 3.0]))).tolist()
+    5.0
+    """
+    return _fold(K, fn, elems, initializer, False)
+
+
+@graph_function
+def foldr(K: Any, fn: Any, elems: Any, initializer: Any = None, name: Any = None) -> Any:
+    """The same as ``K.foldl`` from the last element to the first.
+
+    ``fn`` takes the accumulator first here too.
+
+    >>> K.eval(K.foldr(lambda total, x: total - x, K.constant([10.0, 2.0, 3.0]))).tolist()
+    -9.0
+    """
+    return _fold(K, fn, elems, initializer, True)
+
+
+def _fold(K: Any, fn: Any, elems: Any, initializer: Any, backwards: bool) -> Any:
+    sequences = [loops.operand(K, x) for x in structure.flatten(elems)]
+    like = elems if initializer is None else initializer
+    if initializer is not None:
+        states = [loops.operand(K, x) for x in structure.flatten(initializer)]
+    elif loops.length(K, sequences) == 0:
+        raise ShapeError("there are no elements; give an initializer")
+    else:
+        states = [x[-1 if backwards else 0] for x in sequences]
+        sequences = [x[:-1] if backwards else x[1:] for x in sequences]
+
+    def step(states: list[Any], elements: list[Any]) -> Any:
+        return structure.flatten(
+            fn(structure.pack(like, states), structure.pack(elems, elements))
+        ), []
+
+    states, _ = loops.loop(K, step, states, sequences, backwards)
+    return structure.pack(like, states)
 
 
 # --- the learning phase --------------------------------------------------------------------------
@@ -128,8 +208,8 @@ def in_train_phase(K: Any, x: Any, alt: Any, training: Any = None) -> Any:
         chosen = x if int(training) else alt
         return chosen() if callable(chosen) else chosen
     result = K.switch(training, x, alt)
-    if uses_phase and isinstance(result, Tensor):
-        result._uses_learning_phase = True  # type: ignore[attr-defined]
+    if uses_phase and (isinstance(result, Tensor) or not K.engine.has_graph):
+        result._uses_learning_phase = True
     return result
 
 

@@ -10,6 +10,7 @@ from kbridge.api.declare import composite, graph_function, operation
 from kbridge.api.rules import TensorLike, as_dtype, check_dims, known_sizes
 from kbridge.errors import ArgumentError, ArgumentTypeError
 from kbridge.symbolic import dtypes, scopes, shapes
+from kbridge.symbolic import sparse as matrices
 from kbridge.symbolic.tensor import Constant, Placeholder, Tensor, Variable
 
 
@@ -22,21 +23,35 @@ def variable(
     ``value`` is a number, an array, a list or a tensor, which is evaluated. ``dtype`` is floatx by
     default, whatever the dtype of ``value``. The name, ``variable_1`` and so on by default, is
     prefixed by the name scopes that are open. ``constraint`` is kept as the attribute of that name,
-    for optimizers. The native storage is ``.value``.
+    for optimizers. The native storage is ``.value``. A value that holds no numbers raises
+    ArgumentTypeError.
+
+    A SciPy sparse matrix, or another sparse ``value``, makes a sparse variable, of float32 or
+    float64. ``K.set_value`` gives it another matrix of its shape; there are no updates of it and no
+    gradients by it. SciPy is in the extra ``kbridge[sparse]``.
 
     >>> v = K.variable([[1, 2], [3, 4]], name="weights")
     >>> K.dtype(v), str(v), K.eval(v).tolist()
     ('float32', 'weights', [[1.0, 2.0], [3.0, 4.0]])
     """
     dtype = as_dtype(dtype)
-    array = K.evaluate(value) if isinstance(value, Tensor) else K.engine.as_array(value, dtype)
-    if array is None:
-        raise ArgumentTypeError(f"K.variable: value must be an array or a number, not {value!r}")
-    array = np.array(array, dtypes.to_numpy(dtype))
-    name = scopes.scoped(name or f"variable_{K.session.uid('variable')}")
-    made = Variable(K, K.engine.storage(array, dtype, name), array.shape, dtype, name, constraint)
-    made._keras_shape = array.shape  # type: ignore[attr-defined]
-    made._uses_learning_phase = False  # type: ignore[attr-defined]
+    if matrices.is_sparse(K.engine, value):
+        storage, sizes = matrices.stored(K, value, dtype)
+        name = scopes.scoped(name or f"variable_{K.session.uid('variable')}")
+        made = matrices.marked(Variable(K, storage, sizes, dtype, name, constraint))
+        made.trainable = False
+    else:
+        array = K.evaluate(value) if isinstance(value, Tensor) else K.engine.as_array(value, dtype)
+        if array is None:
+            raise ArgumentTypeError(
+                f"K.variable: value must be an array or a number, not {value!r}"
+            )
+        array, sizes = np.array(array, dtypes.to_numpy(dtype)), array.shape
+        name = scopes.scoped(name or f"variable_{K.session.uid('variable')}")
+        storage = K.engine.storage(array, dtype, name)
+        made = Variable(K, storage, sizes, dtype, name, constraint)
+    made._keras_shape = sizes
+    made._uses_learning_phase = False
     return made
 
 
@@ -79,8 +94,13 @@ def placeholder(
     """A tensor whose value is fed to ``K.function`` at each call.
 
     ``shape`` may hold None for sizes that differ from call to call; ``ndim`` stands for that many
-    of them, where no shape is given. ``dtype`` is floatx by default. With ``sparse`` it is a matrix
-    fed as a SciPy sparse matrix. Neither ``shape`` nor ``ndim`` raises ArgumentError.
+    of them, where no shape is given. ``dtype`` is floatx by default. Neither ``shape`` nor ``ndim``
+    raises ArgumentError.
+
+    With ``sparse`` it is a matrix of float32 or float64, fed as a SciPy sparse matrix in any
+    format; a dense array is converted. ``K.dot``, ``K.concatenate``, ``K.cast`` and ``K.to_dense``
+    take sparse tensors, other operations raise UnsupportedError. Functions return them as dense
+    arrays, and the gradients by them are None.
 
     >>> K.int_shape(K.placeholder((None, 4))), K.int_shape(K.placeholder(ndim=2))
     ((None, 4), (None, None))
@@ -89,6 +109,8 @@ def placeholder(
         raise ArgumentError("K.placeholder: give shape= (with None for unknown sizes) or ndim=.")
     sizes = (None,) * int(ndim) if shape is None else shapes.shape_argument(shape)  # type: ignore[arg-type]
     name = scopes.scoped(name or f"placeholder_{K.session.uid('placeholder')}")
+    if sparse:
+        matrices.check_placeholder(K, sizes, as_dtype(dtype))
     made = Placeholder(K, sizes, as_dtype(dtype), name, sparse)
     made._keras_shape = sizes  # type: ignore[attr-defined]
     made._uses_learning_phase = False  # type: ignore[attr-defined]
@@ -125,7 +147,7 @@ def zeros(K: Any, shape: Any, dtype: Any = None, name: str | None = None) -> Any
     """A variable of zeros, of floatx by default.
 
     Where ``shape`` holds tensors, such as ``K.shape(x)[0]``, the result is a tensor and no
-    variable.
+    variable. A None in it raises ArgumentError.
 
     >>> K.eval(K.zeros((2, 3))).tolist()
     [[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
@@ -138,7 +160,7 @@ def ones(K: Any, shape: Any, dtype: Any = None, name: str | None = None) -> Any:
     """A variable of ones, of floatx by default.
 
     Where ``shape`` holds tensors, such as ``K.shape(x)[0]``, the result is a tensor and no
-    variable.
+    variable. A None in it raises ArgumentError.
 
     >>> K.eval(K.ones((2, 3))).tolist()
     [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]
@@ -150,12 +172,19 @@ def ones(K: Any, shape: Any, dtype: Any = None, name: str | None = None) -> Any:
 def eye(K: Any, size: Any, dtype: Any = None, name: str | None = None) -> Any:
     """A variable with ones on the diagonal and zeros elsewhere, of floatx by default.
 
-    ``size`` is one integer for a square matrix, or (rows, columns).
+    ``size`` is one integer for a square matrix, or (rows, columns). Where it holds tensors, such as
+    ``K.shape(x)[0]``, the result is a tensor and no variable. Any other number of sizes, and a None
+    among them, raise ArgumentError.
 
     >>> K.eval(K.eye((2, 3))).tolist()
     [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
     """
-    sizes: Any = shapes.eye(size)
+    sizes: Any = shapes.eye(known_sizes(check_dims(size)))
+    if _holds_tensors(K, size):
+        several = isinstance(size, (list, tuple)) or K.ndim(size)
+        rows, columns = (size[0], size[-1]) if several else (size, size)
+        diagonal = K.equal(K.expand_dims(K.arange(rows), 1), K.arange(columns))
+        return K.cast(diagonal, as_dtype(dtype))
     rows, columns = sizes
     return K.variable(np.eye(rows, columns), dtype, name)
 
@@ -201,7 +230,9 @@ def ones_like(K: Any, x: TensorLike, dtype: Any = None, name: str | None = None)
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = "int32") -> Any:
     """The numbers from ``start`` up to ``stop``, which is left out, in steps; int32 by default.
 
-    With one argument they begin at 0. All three may be scalar tensors.
+    With one argument they begin at 0. All three may be scalar tensors; the length is then unknown
+    before the run. A step of 0 raises ArgumentError, and so does a fractional start or step with an
+    integer ``dtype``.
 
     >>> K.eval(K.arange(3)).tolist(), K.eval(K.arange(1, 6, 2)).tolist()
     ([0, 1, 2], [1, 3, 5])

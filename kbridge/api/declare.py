@@ -40,6 +40,9 @@ class Operation:
 
     ``differentiable`` is False, or names the operands through which a derivative passes where it
     is not all of them.
+
+    An ``uncompiled`` operation has a result whose shape depends on data: an engine that compiles
+    for fixed shapes runs it after what it compiles (symbolic/uncompiled.py).
     """
 
     __slots__ = (
@@ -69,6 +72,7 @@ class Operation:
         "shape",
         "takes_numbers",
         "topic",
+        "uncompiled",
     )
 
     def __init__(
@@ -90,6 +94,7 @@ class Operation:
         differentiable: bool | str = True,
         composition: Callable[..., Any] | None = None,
         public: bool = True,
+        uncompiled: bool = False,
     ) -> None:
         code = function.__code__
         skip = 0 if composition is None else 1  # the leading K of a composition
@@ -127,6 +132,7 @@ class Operation:
             )
         self.composition = composition
         self.public = public
+        self.uncompiled = uncompiled
         self.plain: Callable[..., Any] | None = None
         self.graph = False
         #: Whether Python numbers among the promoted operands reach the native function as such.

@@ -10,7 +10,7 @@ from kbridge.errors import ArgumentError
 from kbridge.symbolic import dtypes
 
 
-@operation("x")
+@operation("x", host=True)
 def square(x: TensorLike) -> Any:
     """Element-wise square, in the dtype of ``x``.
 
@@ -19,7 +19,7 @@ def square(x: TensorLike) -> Any:
     """
 
 
-@operation("x")
+@operation("x", host=True)
 def abs(x: TensorLike) -> Any:
     """Element-wise absolute value, in the dtype of ``x``; the gradient at 0 is 0.
 
@@ -28,7 +28,7 @@ def abs(x: TensorLike) -> Any:
     """
 
 
-@operation("x", floating=True)
+@operation("x", floating=True, host=True)
 def sqrt(x: TensorLike) -> Any:
     """Element-wise square root; 0 for a negative element.
 
@@ -40,7 +40,7 @@ def sqrt(x: TensorLike) -> Any:
     """
 
 
-@operation("x", floating=True)
+@operation("x", floating=True, host=True)
 def exp(x: TensorLike) -> Any:
     """Element-wise exponential. Integers become floatx first.
 
@@ -49,7 +49,7 @@ def exp(x: TensorLike) -> Any:
     """
 
 
-@operation("x", floating=True)
+@operation("x", floating=True, host=True)
 def log(x: TensorLike) -> Any:
     """Element-wise natural logarithm: -inf at 0, nan for a negative element.
 
@@ -60,7 +60,7 @@ def log(x: TensorLike) -> Any:
     """
 
 
-@operation("x", differentiable=False)
+@operation("x", differentiable=False, host=True)
 def round(x: TensorLike) -> Any:
     """Element-wise rounding to the nearest integer, halves to the even one, in the dtype of ``x``.
 
@@ -71,7 +71,7 @@ def round(x: TensorLike) -> Any:
     """
 
 
-@operation("x")
+@operation("x", host=True)
 def sign(x: TensorLike) -> Any:
     """Element-wise sign, -1, 0 or 1, in the dtype of ``x``; its gradient is zero, not None.
 
@@ -90,16 +90,18 @@ def _powered(x: Any, a: Any) -> str:
     return dtype
 
 
-@operation("x a", promote="x a", numeric=True, dtype=_powered)
+@operation("x a", promote="x a", numeric=True, dtype=_powered, host=True)
 def pow(x: TensorLike, a: TensorLike) -> Any:
     """Element-wise ``x`` to the power ``a``, promoted and broadcast.
+
+    An integer to a negative power, which is no integer, raises ArgumentError.
 
     >>> K.eval(K.pow(K.constant([2.0, 3.0]), 2)).tolist()
     [4.0, 9.0]
     """
 
 
-@operation("x min_value? max_value?", promote="x min_value max_value")
+@operation("x min_value? max_value?", promote="x min_value max_value", host=True)
 def clip(x: TensorLike, min_value: TensorLike, max_value: TensorLike) -> Any:
     """Element-wise clipping to ``[min_value, max_value]``.
 
@@ -113,7 +115,7 @@ def clip(x: TensorLike, min_value: TensorLike, max_value: TensorLike) -> Any:
     """
 
 
-@operation("x y", promote="x y", dtype="bool", differentiable=False)
+@operation("x y", promote="x y", dtype="bool", differentiable=False, host=True)
 def equal(x: TensorLike, y: TensorLike) -> Any:
     """Element-wise truth of ``x == y``, promoted and broadcast; the result is bool.
 
@@ -124,7 +126,7 @@ def equal(x: TensorLike, y: TensorLike) -> Any:
     """
 
 
-@operation("x y", promote="x y", dtype="bool", differentiable=False)
+@operation("x y", promote="x y", dtype="bool", differentiable=False, host=True)
 def not_equal(x: TensorLike, y: TensorLike) -> Any:
     """Element-wise truth of ``x != y``, promoted and broadcast; the result is bool.
 
@@ -135,7 +137,7 @@ def not_equal(x: TensorLike, y: TensorLike) -> Any:
     """
 
 
-@operation("x y", promote="x y", dtype="bool", differentiable=False)
+@operation("x y", promote="x y", dtype="bool", differentiable=False, host=True)
 def greater(x: TensorLike, y: TensorLike) -> Any:
     """Element-wise truth of ``x > y``, promoted and broadcast; the result is bool.
 
@@ -144,7 +146,7 @@ def greater(x: TensorLike, y: TensorLike) -> Any:
     """
 
 
-@operation("x y", promote="x y", dtype="bool", differentiable=False)
+@operation("x y", promote="x y", dtype="bool", differentiable=False, host=True)
 def greater_equal(x: TensorLike, y: TensorLike) -> Any:
     """Element-wise truth of ``x >= y``, promoted and broadcast; the result is bool.
 
@@ -153,7 +155,7 @@ def greater_equal(x: TensorLike, y: TensorLike) -> Any:
     """
 
 
-@operation("x y", promote="x y", dtype="bool", differentiable=False)
+@operation("x y", promote="x y", dtype="bool", differentiable=False, host=True)
 def less(x: TensorLike, y: TensorLike) -> Any:
     """Element-wise truth of ``x < y``, promoted and broadcast; the result is bool.
 
@@ -162,7 +164,7 @@ def less(x: TensorLike, y: TensorLike) -> Any:
     """
 
 
-@operation("x y", promote="x y", dtype="bool", differentiable=False)
+@operation("x y", promote="x y", dtype="bool", differentiable=False, host=True)
 def less_equal(x: TensorLike, y: TensorLike) -> Any:
     """Element-wise truth of ``x <= y``, promoted and broadcast; the result is bool.
 
@@ -175,7 +177,8 @@ def less_equal(x: TensorLike, y: TensorLike) -> Any:
 def maximum(x: TensorLike, y: TensorLike) -> Any:
     """Element-wise larger of ``x`` and ``y``, promoted and broadcast.
 
-    Where they are equal each gets half of the gradient. ``K.max`` looks along axes instead.
+    Where they are equal each gets half of the gradient; where one is nan the result is. ``K.max``
+    looks along axes instead.
 
     >>> K.eval(K.maximum(K.constant([1.0, 5.0]), 3.0)).tolist()
     [3.0, 5.0]
@@ -186,7 +189,8 @@ def maximum(x: TensorLike, y: TensorLike) -> Any:
 def minimum(x: TensorLike, y: TensorLike) -> Any:
     """Element-wise smaller of ``x`` and ``y``, promoted and broadcast.
 
-    Where they are equal each gets half of the gradient. ``K.min`` looks along axes instead.
+    Where they are equal each gets half of the gradient; where one is nan the result is. ``K.min``
+    looks along axes instead.
 
     >>> K.eval(K.minimum(K.constant([1.0, 5.0]), 3.0)).tolist()
     [1.0, 3.0]
@@ -224,7 +228,7 @@ def cast(x: TensorLike, dtype: Any) -> Any:
     """
 
 
-@operation("x")
+@operation("x", host=True)
 def identity(x: TensorLike, name: str | None = None) -> Any:
     """A new tensor with the contents, shape and dtype of ``x``, and none of its attributes.
 

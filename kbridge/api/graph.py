@@ -10,7 +10,7 @@ import numpy as np
 from kbridge.api.declare import composite, graph_function, operation
 from kbridge.api.rules import TensorLike
 from kbridge.errors import ArgumentTypeError, GraphError, NotATensorError
-from kbridge.symbolic import dtypes, record, scopes
+from kbridge.symbolic import dtypes, record, scopes, sparse
 from kbridge.symbolic.function import Function, Update
 from kbridge.symbolic.gradients import gradients as _gradients
 from kbridge.symbolic.tensor import Placeholder, Tensor, Variable
@@ -48,10 +48,18 @@ def int_shape(K: Any, x: TensorLike) -> Any:
     (None, 3)
     """
     if isinstance(x, Tensor):
-        return tuple(x.shape)
-    if K.engine.is_native(x):
+        return _with_declared(x) if None in x.shape else tuple(x.shape)
+    if K.engine.is_native(x) or sparse.is_native(K.engine, x):
         return K.engine.shape(x)
     return np.shape(x)
+
+
+def _with_declared(x: Tensor) -> tuple[int | None, ...]:
+    """The static shape of what a Keras layer returned; the layer may know more of it."""
+    declared = x.__dict__.get("_keras_shape")
+    if not isinstance(declared, (tuple, list)) or len(declared) != len(x.shape):
+        return tuple(x.shape)
+    return tuple(d if s is None else s for s, d in zip(x.shape, declared, strict=True))
 
 
 @composite
@@ -73,7 +81,7 @@ def dtype(K: Any, x: TensorLike) -> str:
     """
     if isinstance(x, Tensor):
         return x.dtype
-    if K.engine.is_native(x):
+    if K.engine.is_native(x) or sparse.is_sparse(K.engine, x):
         return K.engine.dtype(x)  # type: ignore[no-any-return]
     return dtypes.normalize(np.asarray(x).dtype)
 
@@ -112,7 +120,10 @@ def is_tensor(K: Any, x: Any) -> bool:
     >>> K.is_tensor(K.zeros((2,))), K.is_tensor(np.zeros(2))
     (True, False)
     """
-    return isinstance(x, Tensor) or (K.engine.is_native(x) and not isinstance(x, np.ndarray))
+    if isinstance(x, Tensor):
+        return True
+    native = K.engine.is_native(x) or sparse.is_native(K.engine, x)
+    return native and not isinstance(x, np.ndarray) and not sparse.is_scipy(x)
 
 
 @graph_function
@@ -164,26 +175,6 @@ def is_keras_tensor(K: Any, x: Any) -> bool:
     return hasattr(x, "_keras_history")
 
 
-@graph_function
-def is_sparse(K: Any, tensor: TensorLike) -> bool:
-    """Whether ``tensor`` is sparse.
-
-    >>> K.is_sparse(K.placeholder((2, 2))), K.is_sparse(K.placeholder((2, 2), sparse=True))
-    (False, True)
-    """
-    return bool(getattr(tensor, "sparse", False))
-
-
-@graph_function
-def to_dense(K: Any, tensor: TensorLike) -> Any:
-    """``tensor`` as a dense tensor; itself if it is one.
-
-    >>> K.is_sparse(K.to_dense(K.placeholder((2, 2), sparse=True)))
-    False
-    """
-    return K.identity(tensor) if K.is_sparse(tensor) else tensor
-
-
 # --- values ------------------------------------------------------------------------------------
 
 
@@ -200,6 +191,8 @@ def eval(K: Any, x: TensorLike) -> Any:
     """
     if isinstance(x, Tensor):
         return K.evaluate(x)
+    if sparse.is_sparse(K.engine, x):
+        return sparse.value_of(K, x)
     if K.engine.is_native(x):
         return K.engine.to_numpy(x)
     return np.array(record.as_array(x))
@@ -257,6 +250,9 @@ def batch_set_value(K: Any, tuples: Any) -> None:
             raise ArgumentTypeError(
                 f"K.set_value: expected a variable, got {type(x).__name__} {x!r:.80}"
             )
+        if x.sparse:
+            ready.append((x, sparse.new_value(K, x, value)))
+            continue
         array = np.array(
             K.evaluate(value) if isinstance(value, Tensor) else K.engine.as_array(value, x.dtype),
             dtypes.to_numpy(x.dtype),
@@ -270,7 +266,10 @@ def batch_set_value(K: Any, tuples: Any) -> None:
         ready.append((x, array))
     with K.session.lock:
         for x, array in ready:
-            K.engine.set_value(x, array)
+            if x.sparse:
+                sparse.assign(K, x, array)
+            else:
+                K.engine.set_value(x, array)
 
 
 # --- functions, updates, gradients -----------------------------------------------------------
@@ -297,8 +296,14 @@ def function(
     ``updates`` is a list of what ``K.update`` returns, or of pairs (variable, new value). All of
     them, and the outputs, are computed from the values before the call, then assigned together; of
     two for one variable the last counts, and if the call fails there are none. Random tensors are
-    drawn anew at each call. ``kwargs`` are options of the engine; one that it lacks raises
-    ArgumentError.
+    drawn anew at each call.
+
+    ``kwargs`` are options of the engine; one that it lacks raises ArgumentError. Every engine takes
+    ``device``, where the function computes (as the engine writes it, ``"cpu"`` on each): what is
+    fed goes there at each call, and a variable that the function updates stays there. PyTorch
+    also takes ``compile``, True or options of ``torch.compile``; TensorFlow ``jit_compile``, for
+    XLA; JAX ``donate``, which gives it the old buffers of the variables updated. All are off by
+    default.
 
     An output that needs a placeholder which is not fed, or is None, raises GraphError here; a value
     that does not fit raises FeedError at the call.
@@ -402,7 +407,8 @@ def moving_average_update(K: Any, x: Any, value: TensorLike, momentum: TensorLik
 def name_scope(K: Any, name: str | None) -> Any:
     """A context that prefixes the names of variables made inside with ``name/``; they nest.
 
-    ``name`` None or empty adds nothing.
+    ``name`` None or empty adds nothing. A name given again before the outermost scope ends gets a
+    number: ``block/weight``, then ``block/weight_1``.
 
     >>> with K.name_scope("block"):
     ...     v = K.variable(1.0, name="weight")
@@ -434,7 +440,7 @@ def reset_uids(K: Any) -> None:
 
 @graph_function
 def clear_session(K: Any) -> None:
-    """Reset the numbers of ``K.get_uid`` and the learning phase.
+    """Reset the numbers of ``K.get_uid`` and the learning phase; forget what sessions compiled.
 
     Tensors, variables and functions stay valid: kbridge keeps no list of them, and their memory is
     free when nothing refers to them.
@@ -444,11 +450,10 @@ def clear_session(K: Any) -> None:
     >>> K.is_tensor(K.learning_phase())
     True
     """
-    K.session.uids.clear()
-    K.session.learning_phase = None
+    K.session.clear()
 
 
-@composite
+@graph_function
 def eager(K: Any, func: Callable[..., Any]) -> Any:
     """``func`` as a function inside which everything runs now; usable as a decorator.
 
@@ -474,7 +479,7 @@ def symbolic(K: Any, func: Callable[..., Any]) -> Any:
     return scopes.inside(scopes.symbolic_scope, func)
 
 
-@composite
+@graph_function
 def eager_scope(K: Any) -> Any:
     """A context in which everything runs now on the engine, updates included.
 

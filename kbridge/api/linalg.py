@@ -14,8 +14,10 @@ def dot(x: TensorLike, y: TensorLike) -> Any:
     """Product of the last axis of ``x`` with the second-to-last (or only) one of ``y``: ``np.dot``.
 
     (a, b) by (b, c) gives (a, c), and (a, b) by (c, b, d) gives (a, c, d): the axes of ``x`` come
-    first, nothing broadcasts. A scalar multiplies. The operands are promoted; ``x`` may be sparse.
-    Sizes that differ raise ShapeError.
+    first, nothing broadcasts. A scalar multiplies. The operands are promoted. Sizes that differ
+    raise ShapeError. One of ``x`` and ``y`` may be sparse; the result is dense, and the gradient
+    goes to the dense operand alone. (``matrix @ tensor`` of a SciPy matrix is SciPy's own, and
+    takes the tensor's present value.)
 
     >>> K.eval(K.dot(K.constant([[1.0, 2.0]]), K.constant([[3.0], [4.0]]))).tolist()
     [[11.0]]

@@ -116,9 +116,10 @@ def hard_sigmoid(K: Any, x: TensorLike) -> Any:
 def bias_add(x: TensorLike, bias: TensorLike, data_format: str | None = None) -> Any:
     """``x`` plus a bias: one value per channel, or one per position and channel.
 
-    The latter has the shape (spatial..., channels), whatever the data format. ``data_format`` tells
-    where ``x`` has its channels; None is the configured one. The operands are promoted; a bias that
-    does not fit raises ShapeError.
+    The latter has the shape (spatial..., channels); where the channels come first its elements are
+    taken in order as (channels, spatial...), as Keras does. ``data_format`` tells where ``x`` has
+    its channels; None is the configured one. The operands are promoted; a bias that does not fit
+    raises ShapeError.
 
     >>> K.eval(K.bias_add(K.constant([[1.0, 2.0], [3.0, 4.0]]), K.constant([10.0, 20.0]))).tolist()
     [[11.0, 22.0], [13.0, 24.0]]

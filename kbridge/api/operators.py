@@ -24,7 +24,7 @@ def multiply(x: TensorLike, y: TensorLike) -> Any:
     """``x * y``."""
 
 
-@operation("x y", promote="x y", floating=True, public=False)
+@operation("x y", promote="x y", floating=True, host=True, public=False)
 def divide(x: TensorLike, y: TensorLike) -> Any:
     """``x / y``: true division, of integers in floatx."""
 
@@ -39,7 +39,7 @@ def mod(x: TensorLike, y: TensorLike) -> Any:
     """``x % y``, with the sign of ``y`` as in Python."""
 
 
-@operation("x", numeric=True, public=False)
+@operation("x", host=True, numeric=True, public=False)
 def negative(x: TensorLike) -> Any:
     """``-x``."""
 
@@ -49,22 +49,22 @@ def matmul(x: TensorLike, y: TensorLike) -> Any:
     """``x @ y``, with NumPy's rules for ranks and broadcasting."""
 
 
-@operation("x y", dtype="bool", differentiable=False, public=False)
+@operation("x y", dtype="bool", host=True, differentiable=False, public=False)
 def logical_and(x: TensorLike, y: TensorLike) -> Any:
     """``x & y`` of truth values; a number is true where it is not 0."""
 
 
-@operation("x y", dtype="bool", differentiable=False, public=False)
+@operation("x y", dtype="bool", host=True, differentiable=False, public=False)
 def logical_or(x: TensorLike, y: TensorLike) -> Any:
     """``x | y`` of truth values."""
 
 
-@operation("x y", dtype="bool", differentiable=False, public=False)
+@operation("x y", dtype="bool", host=True, differentiable=False, public=False)
 def logical_xor(x: TensorLike, y: TensorLike) -> Any:
     """``x ^ y`` of truth values."""
 
 
-@operation("x", dtype="bool", differentiable=False, public=False)
+@operation("x", dtype="bool", host=True, differentiable=False, public=False)
 def logical_not(x: TensorLike) -> Any:
     """``~x`` of truth values."""
 
@@ -76,6 +76,7 @@ def logical_not(x: TensorLike) -> Any:
     dtype=lambda c, x, y: getattr(x, "dtype", None) or y.dtype,
     differentiable="x y",
     numbers=True,
+    host=True,
     public=False,
 )
 def where(condition: TensorLike, x: TensorLike, y: TensorLike) -> Any:

@@ -11,16 +11,30 @@ from typing import Any
 
 from kbridge.api.declare import composite, operation
 from kbridge.api.rules import TensorLike, as_dtype, as_float, as_seed, check_dims, known_sizes
-from kbridge.errors import ArgumentError
-from kbridge.symbolic import shapes
+from kbridge.errors import ArgumentError, DTypeError
+from kbridge.symbolic import dtypes, shapes
 
 
 def _drawn_shape(shape: Any, *rest: Any) -> Any:
     return shapes.shape_argument(known_sizes(check_dims(shape)))
 
 
-def _drawn_dtype(*args: Any) -> Any:
-    return args[-2]
+def _normal_dtype(shape: Any, mean: float, stddev: float, dtype: str, seed: Any) -> str:
+    if not dtypes.is_float(dtype):
+        raise DTypeError(
+            f"normal numbers have no dtype {dtype}; draw them in a float dtype and use K.cast"
+        )
+    return dtype
+
+
+def _uniform_dtype(shape: Any, minval: float, maxval: float, dtype: str, seed: Any) -> str:
+    if dtype == "bool":
+        raise DTypeError("there is no range of bools; use K.random_binomial(shape, 0.5) and K.cast")
+    if dtypes.is_integer(dtype) and int(minval) >= int(maxval):
+        raise ArgumentError(
+            f"there is no {dtype} from minval {minval:g} up to, without, maxval {maxval:g}"
+        )
+    return dtype
 
 
 _DRAW = {"dtype": as_dtype, "seed": as_seed}
@@ -29,7 +43,7 @@ _DRAW = {"dtype": as_dtype, "seed": as_seed}
 @operation(
     "",
     shape=_drawn_shape,
-    dtype=_drawn_dtype,
+    dtype=_normal_dtype,
     host_arguments="shape",
     resolve={"mean": as_float, "stddev": as_float, **_DRAW},
     random=True,
@@ -55,7 +69,7 @@ def random_normal(
 @operation(
     "",
     shape=_drawn_shape,
-    dtype=_drawn_dtype,
+    dtype=_uniform_dtype,
     host_arguments="shape",
     resolve={"minval": as_float, "maxval": as_float, **_DRAW},
     random=True,
@@ -66,9 +80,10 @@ def random_uniform(
 ) -> Any:
     """A tensor of draws from the uniform distribution over ``[minval, maxval)``.
 
-    ``dtype`` is floatx by default; with an integer one the numbers are whole. Each evaluation, and
-    each call of a compiled function, draws anew; one ``seed`` gives the same sequence of draws in
-    each run. ``shape`` may hold scalar tensors, and a None raises ArgumentError.
+    ``dtype`` is floatx by default; with an integer one the numbers are whole, and an empty range
+    raises ArgumentError. Each evaluation, and each call of a compiled function, draws anew; one
+    ``seed`` gives the same sequence of draws in each run. ``shape`` may hold scalar tensors, and a
+    None raises ArgumentError.
 
     >>> x = K.eval(K.random_uniform((100,), 2.0, 3.0, seed=1))
     >>> bool(x.min() >= 2.0), bool(x.max() < 3.0)
@@ -79,7 +94,7 @@ def random_uniform(
 @operation(
     "",
     shape=_drawn_shape,
-    dtype=_drawn_dtype,
+    dtype=_normal_dtype,
     host_arguments="shape",
     resolve={"mean": as_float, "stddev": as_float, **_DRAW},
     random=True,
@@ -92,7 +107,8 @@ def truncated_normal(
 
     ``stddev`` is that of the whole distribution; that of the result is 0.88 times it. ``dtype`` is
     floatx by default. Each evaluation, and each call of a compiled function, draws anew; one
-    ``seed`` gives the same sequence of draws in each run.
+    ``seed`` gives the same sequence of draws in each run. ``shape`` may hold scalar tensors, and a
+    None raises ArgumentError.
 
     >>> x = K.eval(K.truncated_normal((100,), mean=5.0, stddev=0.5, seed=1))
     >>> bool(x.min() >= 4.0), bool(x.max() <= 6.0)
@@ -178,7 +194,7 @@ def dropout(K: Any, x: TensorLike, level: float, noise_shape: Any = None, seed: 
     0 and less than 1; else ArgumentError is raised. ``noise_shape`` is the shape of the choice,
     which broadcasts against ``x``: (samples, 1, dim) drops the same elements at every step, and a
     None in it is the size of ``x``. It drops whatever the learning phase is: ``K.in_train_phase``
-    asks for it.
+    asks for it. It is due to Srivastava et al., 2014, Journal of Machine Learning Research 15.
 
     >>> sorted(set(K.eval(K.dropout(K.ones((100,)), 0.5, seed=1)).tolist()))
     [0.0, 2.0]
@@ -188,10 +204,12 @@ def dropout(K: Any, x: TensorLike, level: float, noise_shape: Any = None, seed: 
         raise ArgumentError(f"K.dropout: level must be at least 0 and less than 1, got {level}.")
     if noise_shape is None:
         shape = K.shape(x)
-    else:
+    elif isinstance(noise_shape, (list, tuple)):
         sizes = K.shape(x)
         shape = tuple(
             sizes[axis] if size is None else size for axis, size in enumerate(noise_shape)
         )
+    else:
+        shape = noise_shape
     kept = K.greater_equal(K.random_uniform(shape, dtype="float32", seed=seed), level)
     return K.where(kept, K.multiply(x, 1.0 / (1.0 - level)), 0.0)

@@ -21,7 +21,7 @@ def _nonempty(x: Any, axis: Any, keepdims: Any) -> Any:
     return shapes.reduce(x.shape, axis, keepdims)
 
 
-@operation("x", shape=_nonempty, resolve=_AXIS)
+@operation("x", shape=_nonempty, resolve=_AXIS, host=True)
 def max(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     """Largest element along ``axis``, in the dtype of ``x``.
 
@@ -33,7 +33,7 @@ def max(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     """
 
 
-@operation("x", shape=_nonempty, resolve=_AXIS)
+@operation("x", shape=_nonempty, resolve=_AXIS, host=True)
 def min(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     """Smallest element along ``axis``, in the dtype of ``x``.
 
@@ -45,7 +45,7 @@ def min(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     """
 
 
-@operation("x", shape=reduced, dtype=accumulated, resolve=_AXIS)
+@operation("x", shape=reduced, dtype=accumulated, resolve=_AXIS, host=True)
 def sum(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     """Sum along ``axis``, in the dtype of ``x``; of bools the number of True, int32.
 
@@ -75,6 +75,7 @@ def prod(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     shape=lambda x, axis: shapes.cumulate(x.shape, axis),
     dtype=accumulated,
     resolve={"axis": as_axis},
+    host=True,
 )
 def cumsum(x: TensorLike, axis: int = 0) -> Any:
     """Running sum along the one ``axis``, with the shape and dtype of ``x``; of bools int32.
@@ -89,6 +90,7 @@ def cumsum(x: TensorLike, axis: int = 0) -> Any:
     shape=lambda x, axis: shapes.cumulate(x.shape, axis),
     dtype=accumulated,
     resolve={"axis": as_axis},
+    host=True,
 )
 def cumprod(x: TensorLike, axis: int = 0) -> Any:
     """Running product along the one ``axis``, with the shape and dtype of ``x``; of bools int32.
@@ -98,7 +100,7 @@ def cumprod(x: TensorLike, axis: int = 0) -> Any:
     """
 
 
-@operation("x", floating=True, shape=reduced, resolve=_AXIS)
+@operation("x", floating=True, shape=reduced, resolve=_AXIS, host=True)
 def mean(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     """Arithmetic mean along ``axis``; of integers and bools in floatx.
 
@@ -135,7 +137,7 @@ def std(K: Any, x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     return K.sqrt(K.var(x, axis=axis, keepdims=keepdims))
 
 
-@operation("x", shape=reduced, dtype="bool", differentiable=False, resolve=_AXIS)
+@operation("x", shape=reduced, dtype="bool", differentiable=False, resolve=_AXIS, host=True)
 def any(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     """Whether any element along ``axis`` is true (not 0); the result is bool.
 
@@ -147,7 +149,7 @@ def any(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     """
 
 
-@operation("x", shape=reduced, dtype="bool", differentiable=False, resolve=_AXIS)
+@operation("x", shape=reduced, dtype="bool", differentiable=False, resolve=_AXIS, host=True)
 def all(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     """Whether all elements along ``axis`` are true (not 0); the result is bool.
 
@@ -165,6 +167,7 @@ def all(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     dtype="int64",
     differentiable=False,
     resolve={"axis": as_axis},
+    host=True,
 )
 def argmax(x: TensorLike, axis: int = -1) -> Any:
     """Index of the largest element along the one ``axis``, int64; the first of equals.
@@ -182,6 +185,7 @@ def argmax(x: TensorLike, axis: int = -1) -> Any:
     dtype="int64",
     differentiable=False,
     resolve={"axis": as_axis},
+    host=True,
 )
 def argmin(x: TensorLike, axis: int = -1) -> Any:
     """Index of the smallest element along the one ``axis``, int64; the first of equals.

@@ -79,5 +79,12 @@ def check_dims(shape: Any) -> Any:
 
 def known_sizes(sizes: Any) -> Any:
     """What is known of sizes before the run; ``sizes`` as given where nothing is."""
+    for item in sizes if isinstance(sizes, (list, tuple)) else (sizes,):
+        dtype = getattr(item, "dtype", None)
+        if dtype is not None and not dtypes.is_integer(dtypes.normalize(dtype)):
+            raise ArgumentTypeError(
+                f"sizes must be integers, got a tensor of {dtypes.normalize(dtype)}; cast it with "
+                f"K.cast(x, 'int32')"
+            )
     known = host.known(sizes)
     return sizes if known is None else known

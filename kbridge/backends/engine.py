@@ -2,12 +2,14 @@
 
 An :class:`Engine` converts values, keeps variables, compiles plans and differentiates. The
 K functions themselves are the native primitives in the backend's topic modules. Hooks marked
-*required* have no default.
+*required* have no default: a class, two conversions, a cast and a stack.
 """
 
 from __future__ import annotations
 
 import contextlib
+import operator
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -15,11 +17,19 @@ from typing import Any
 import numpy as np
 
 from kbridge.api.declare import Operation
-from kbridge.errors import ArgumentError, FeedError
+from kbridge.errors import ArgumentError, FeedError, UnsupportedError
 from kbridge.symbolic import dtypes, record
 from kbridge.symbolic.draws import host_key
 
 Shape = tuple[int | None, ...]
+
+#: What NumPy warns of where the other engines give inf, nan or 0.
+_WARNING = frozenset({"divide", "floor_divide", "mod", "pow", "log", "exp", "cast"})
+
+#: The storage of a variable.
+storage_of = operator.attrgetter("storage")
+
+_DENSE = "which is sparse; feed matrix.toarray(), or make the placeholder with sparse=True"
 
 
 class Engine:
@@ -28,7 +38,7 @@ class Engine:
     #: The engine's name, and how it is written in messages.
     name = "engine"
     title = "Engine"
-    #: The exact class of a native tensor, for the dispatchers' fast path. *Required.*
+    #: The exact class of a native tensor, for the dispatchers' fast path. *Required*.
     tensor_class: type = object
     #: Subclasses that the fast path takes as well; others go through the slow path.
     subclasses: tuple[type, ...] = ()
@@ -36,22 +46,37 @@ class Engine:
     arrays_are_native = False
     #: Whether kbridge's graph records; False for a module that brings a graph of its own.
     has_graph = True
+    #: The module of the engine's sparse matrices, None where it has none. Beside the primitives of
+    #: api/sparse.py it has ``is_matrix(value)``; ``from_scipy(matrix, dtype)``, of a CSR matrix of
+    #: that dtype in canonical form, and ``to_scipy(native)``; and ``store(native, storage=None)``,
+    #: the storage of a variable, new or with its value replaced.
+    sparse: Any = None
+    #: Whether it compiles only what has a shape that follows from shapes. What is ``uncompiled``
+    #: then runs after the compiled part of a function, by :meth:`run_after`.
+    fixed_shapes = False
     #: Who differentiates: "graph" (kbridge's own), "tape" or "functional" (the engine).
     autodiff = "graph"
     #: Whether what :meth:`entry` gives may return ``()``, for the slow path to take over.
     declines = False
     #: Names that the guards of :meth:`dtype_guards` use.
     guard_names: Mapping[str, Any] = MappingProxyType({})
+    #: By primitive, a function of its recorded arguments: it returns what plans call in its place,
+    #: where ranks and dtypes allow that, else None.
+    in_plans: Mapping[Callable[..., Any], Callable[..., Any]] = MappingProxyType({})
+    #: Names that the source of :meth:`quick_feed` uses.
+    feed_names: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(self) -> None:
+        self.guard_names = {"dtype_of": self.dtype, **self.guard_names}
         #: Names that generated plans use.
         self.plan_names: dict[str, Any] = {
             "from_host": lambda value, dtype: self.from_numpy(np.asarray(value), dtype),
             "host_key": host_key,
             "draw_key": self.draw_key,
         }
+        self.feed_names = {"from_feed": self.from_feed}
 
-    # --- values: all required -------------------------------------------------------------------
+    # --- values -----------------------------------------------------------------------------------
 
     def is_native(self, value: Any) -> bool:
         """Whether ``value`` is one of the engine's tensors (subclasses and tracers too)."""
@@ -66,11 +91,11 @@ class Engine:
         return dtypes.normalize(native.dtype)
 
     def from_numpy(self, array: Any, dtype: str) -> Any:
-        """A native tensor of ``dtype`` that shares no memory with ``array``. *Required.*."""
+        """A native tensor of ``dtype`` that shares no memory with ``array``. *Required*."""
         raise NotImplementedError
 
     def to_numpy(self, native: Any) -> Any:
-        """A NumPy array that the caller may keep and change. *Required.*."""
+        """A NumPy array that the caller may keep and change. *Required*."""
         raise NotImplementedError
 
     def as_array(self, value: Any, dtype: str | None = None) -> Any:
@@ -123,6 +148,13 @@ class Engine:
             )
         return {**self.options, **given}
 
+    def no_device(self, device: Any, known: Sequence[Any]) -> ArgumentError:
+        """The error for an option ``device`` that is none of those ``known``."""
+        return ArgumentError(
+            f"K.function: {self.title} has no device {device!r} here; it has "
+            f"{', '.join(map(repr, map(str, known)))}."
+        )
+
     def feed(self, value: Any, tensor: Any, name: str) -> Any:
         """``value`` as the native tensor fed for ``tensor``, its shape and dtype checked."""
         if self.is_native(value) and not isinstance(value, np.ndarray):
@@ -141,9 +173,10 @@ class Engine:
             if array.dtype != wanted:
                 array = array.astype(wanted)
         except (TypeError, ValueError) as error:
+            shown = _DENSE if hasattr(value, "toarray") else f"{value!r:.80}"
             raise FeedError(
                 f"{name}: the value fed for {tensor!r} cannot become an array of "
-                f"{tensor.dtype}: {type(value).__name__} {value!r:.80}"
+                f"{tensor.dtype}: {type(value).__name__} {shown}"
             ) from error
         self.check_feed(array.shape, tensor, name)
         return array
@@ -163,8 +196,20 @@ class Engine:
         """A native tensor for a fed array; it may share its memory."""
         return self.from_numpy(array, dtype)
 
+    def quick_feed(self, dtype: str) -> tuple[str, str]:
+        """Source for :meth:`from_feed` of a NumPy array ``{}``: a test, and an expression.
+
+        They are used where class, dtype and shape are right; where the test fails, :meth:`feed` is
+        called. "{}" alone takes the array as it is.
+        """
+        return "", f"from_feed({{}}, {dtype!r})"
+
+    def hand_out(self, results: list[Any]) -> list[Any]:
+        """:meth:`to_numpy` of all results of a function; it takes the list for good."""
+        return [self.to_numpy(result) for result in results]
+
     def cast(self, native: Any, dtype: str) -> Any:
-        """``native`` with another dtype. *Required.*."""
+        """``native`` with another dtype. *Required*."""
         raise NotImplementedError
 
     def compile(
@@ -183,8 +228,10 @@ class Engine:
         variables, draws = plan.variables, plan.draws
 
         def program(natives: list[Any]) -> list[Any]:
-            values = [variable.storage for variable in variables]
-            results = run(natives, values, [next(draw.stream) for draw in draws])
+            keys = [next(draw.stream) for draw in draws] if draws else ()
+            results = run(natives, list(map(storage_of, variables)), keys)
+            if not targets:
+                return results
             for (variable, copy), value in zip(targets, results[count:], strict=True):
                 self.assign(variable, value, copy)
             return results[:count]
@@ -195,9 +242,20 @@ class Engine:
         """The plan's ``run``, compiled if the engine compiles."""
         return plan.run
 
+    def export(self, compiled: Any, path: str | os.PathLike[str]) -> None:
+        """Save what :meth:`compile` returned as a file, for ``Function.export``."""
+        raise UnsupportedError(
+            f"{self.title} has no file format for functions. The backend 'onnx' exports them: "
+            f"pip install kbridge-onnx."
+        )
+
     def run_now(self, plan: Any, variables: list[Any], keys: list[int]) -> list[Any]:
         """Run a plan without feeds once, for ``K.eval``."""
         return plan.run((), variables, keys)
+
+    def run_after(self, plan: Any, feeds: Sequence[Any]) -> list[Any]:
+        """Run a plan without variables once, after the compiled part of a function."""
+        return plan.run(feeds, (), plan.keys())
 
     def run(self, function: Callable[..., Any], args: Sequence[Any]) -> Any:
         """Run a native function now, on the slow path."""
@@ -207,6 +265,56 @@ class Engine:
         """Run a native function on 64-bit operands, or for a 64-bit result."""
         return function(*args)
 
+    # --- branches and loops -----------------------------------------------------------------------
+
+    def choose(self, condition: Any, first: Callable[[], Any], second: Callable[[], Any]) -> Any:
+        """``first()`` where the native scalar ``condition`` is not 0, else ``second()``."""
+        return first() if condition else second()
+
+    def loop(
+        self,
+        step: Callable[..., Any],
+        states: list[Any],
+        sequences: list[Any],
+        reverse: bool,
+        specs: Any = None,
+    ) -> tuple[Sequence[Any], Sequence[Any]]:
+        """Repeat ``step(t, states, elements) -> (states, outputs)`` over the sequences' first axis.
+
+        Returns the last states and the outputs, stacked where their elements stand. ``reverse``
+        begins at the end. A plan gives as ``specs`` the shapes of the states, and the shapes and
+        dtypes of the outputs. The default is a Python loop.
+        """
+        return self.unrolled_loop(step, states, sequences, reverse, specs)
+
+    def unrolled_loop(
+        self,
+        step: Callable[..., Any],
+        states: list[Any],
+        sequences: list[Any],
+        reverse: bool,
+        specs: Any = None,
+    ) -> tuple[Sequence[Any], Sequence[Any]]:
+        """A loop in Python, with the same arguments."""
+        parts = list(zip(*map(self.unstack, sequences), strict=True))
+        rows: list[Any] = [None] * len(parts)
+        for t in reversed(range(len(parts))) if reverse else range(len(parts)):
+            states, rows[t] = step(t, states, parts[t])
+        if rows:
+            return states, [self.stack(column) for column in zip(*rows, strict=True)]
+        # Without a step the outputs are empty; a step on zeros tells their shapes.
+        zeros = [self._stand_in(self.shape(s)[1:], self.dtype(s), 0) for s in sequences]
+        _, outputs = step(0, states, zeros)
+        return states, [self.stack([output])[:0] for output in outputs]
+
+    def unstack(self, native: Any) -> Sequence[Any]:
+        """The native tensors along the first axis."""
+        return [native[t, ...] for t in range(native.shape[0])]
+
+    def stack(self, natives: Sequence[Any]) -> Any:
+        """Native tensors along a new first axis. *Required*."""
+        raise NotImplementedError
+
     @contextlib.contextmanager
     def no_gradients(self) -> Iterator[None]:
         """A scope in which the engine records nothing for its autodiff."""
@@ -214,7 +322,8 @@ class Engine:
 
     def host_primitive(self, name: str, backend: Any) -> Callable[..., Any]:
         """The function for shape arithmetic on NumPy integers."""
-        return backend.host_function(name)
+        function: Callable[..., Any] = backend.host_function(name)
+        return np.errstate(all="ignore")(function) if name in _WARNING else function
 
     def abstract(
         self, function: Callable[..., Any], specs: Sequence[tuple[Shape, str]]
@@ -236,8 +345,11 @@ class Engine:
 
     # --- random -----------------------------------------------------------------------------------
 
-    def draw_key(self, seed: int, position: int) -> Any:
-        """What this engine's random primitives take as ``seed`` inside a compiled function."""
+    def draw_key(self, seed: int, position: Any) -> Any:
+        """What this engine's random primitives take as ``seed`` inside a compiled function.
+
+        In a loop ``position`` is a tuple: the position, and the number of each loop's step.
+        """
         return host_key(seed, position)
 
     def in_graph(self) -> bool:
@@ -258,8 +370,18 @@ class Engine:
         return native
 
     def dtype_guards(self, op: Operation, names: Sequence[str]) -> list[str]:
-        """Conditions on the operands' dtypes under which the native primitive is right."""
-        return []
+        """Conditions on the operands' dtypes under which the native primitive is right.
+
+        Elsewhere the slow path promotes them first. The default asks :meth:`dtype`; for speed, ask
+        the native tensors themselves.
+        """
+        guards = []
+        if op.floating:
+            guards.append(f"'float' in dtype_of({names[0]})")
+        elif op.numeric:
+            guards.append(f"dtype_of({names[0]}) != 'bool'")
+        first, *others = [n for n in names if op.parameters.index(n) in op.promoted] or [""]
+        return guards + [f"dtype_of({name}) == dtype_of({first})" for name in others]
 
     def float_guard(self, name: str) -> str:
         """A condition that the native tensor ``name`` is of a float dtype.

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 from kbridge.api.declare import OPERATIONS, Operation
 from kbridge.errors import UnsupportedError
 from kbridge.symbolic import scopes
-from kbridge.symbolic.gradients import connected, topological
+from kbridge.symbolic.gradients import connected, is_result_of_loop, topological
 from kbridge.symbolic.guards import Guards, is_choice
+from kbridge.symbolic.loop_gradients import through_loop
 from kbridge.symbolic.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -48,25 +49,39 @@ def derivatives(backend: Backend, loss: Tensor, sources: Sequence[Tensor]) -> li
     importlib.import_module("kbridge.symbolic.derivatives")
     K: Any = backend
     with scopes.symbolic_scope():
-        found = _backwards(K, loss, K.ones_like(loss), set(sources))
+        found = backwards(K, {loss: K.ones_like(loss)}, set(sources))
         return [found[s] if s in found else K.zeros_like(s) for s in sources]
 
 
-def _backwards(
-    K: Any, loss: Tensor, g: Tensor, sources: Collection[Tensor], ends: Collection[Tensor] = ()
+def backwards(
+    K: Any, given: dict[Tensor, Tensor], sources: Collection[Tensor], ends: Collection[Tensor] = ()
 ) -> dict[Tensor, Tensor]:
-    """The derivatives by ``sources``; nothing is passed on beyond ``ends``."""
-    useful = connected(loss, sources, ends)
-    nodes = [node for node in reversed(topological([loss], ends)) if node in useful]
+    """The derivatives by ``sources`` of what the derivatives by other tensors are ``given`` of.
+
+    Nothing is passed on beyond ``ends``.
+    """
+    useful = connected(given, sources, ends)
+    nodes = [node for node in reversed(topological(given, ends)) if node in useful]
     guards = Guards([*nodes, *ends], sources) if any(map(is_choice, nodes)) else None
-    found = {loss: g}
+    found = dict(given)
+    #: The derivatives by each loop's results, which go through the loop together.
+    by_results: dict[Tensor, dict[int, Tensor]] = {}
     for node in nodes:
-        if node not in found:
+        if node in by_results:
+            parts = through_loop(K, node, by_results.pop(node), useful)
+        elif node not in found:
             continue  # its derivative is zero
-        total = found[node] if node in sources else found.pop(node)
-        if node.op is None:
-            continue
-        for x, part in _passed_on(K, node.op, node, total, useful):
+        else:
+            total = found[node] if node in sources else found.pop(node)
+            if node.op is None:
+                continue
+            if is_result_of_loop(node):
+                loop, index = node.args
+                results = by_results.setdefault(loop, {})
+                results[index] = K.add(results[index], total) if index in results else total
+                continue
+            parts = _passed_on(K, node.op, node, total, useful)
+        for x, part in parts:
             kept = part if guards is None else guards.leave(K, node, x, part)
             found[x] = K.add(found[x], kept) if x in found else kept
     return found
@@ -103,7 +118,7 @@ def _through_composition(
             f"to the loss with K.stop_gradient, or use a backend whose engine differentiates."
         )
     operands = {x for x in y.inputs if x in useful}
-    found = _backwards(K, op.composition(K, *y.args), g, operands, operands)
+    found = backwards(K, {op.composition(K, *y.args): g}, operands, operands)
     yield from ((x, found[x]) for x in dict.fromkeys(y.inputs) if x in operands and x in found)
 
 

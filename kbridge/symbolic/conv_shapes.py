@@ -23,6 +23,12 @@ def tuple_of(value: object, n: int, name: str) -> tuple[int, ...]:
     """Return ``n`` positive integers from one of them, or from a sequence of ``n``."""
     if type(value) is int and value > 0:
         return (value,) * n
+    if type(value) is tuple and len(value) == n:
+        for entry in value:
+            if type(entry) is not int or entry < 1:
+                break
+        else:
+            return value
     if isinstance(value, np.ndarray) and value.ndim == 1:
         value = value.tolist()
     if isinstance(value, (tuple, list)):
@@ -79,7 +85,9 @@ def _joined(batch: Dim, spatial: Shape, channels: Dim, data_format: object) -> S
     return (batch, channels, *spatial)
 
 
-def _check_kernel(kernel: Shape, spatial_rank: int, channels: Dim, at: int, what: str) -> None:
+def _check_kernel(
+    kernel: Shape, spatial_rank: int, channels: Dim, at: int, what: str, there: str = "there are"
+) -> None:
     """Raise unless ``kernel`` has the rank of the input, and its channels on axis ``at``."""
     if len(kernel) != spatial_rank + 2:
         raise ShapeError(
@@ -91,7 +99,7 @@ def _check_kernel(kernel: Shape, spatial_rank: int, channels: Dim, at: int, what
     given = kernel[at]
     if given != channels and given is not None and channels is not None:
         raise ShapeError(
-            f"there are {channels} channels, but the {what} {kernel} is for {given} (its axis {at})"
+            f"{there} {channels} channels, but the {what} {kernel} is for {given} (its axis {at})"
         )
 
 
@@ -112,7 +120,14 @@ def _differ(one: Shape, other: Shape) -> bool:
 # --- one axis --------------------------------------------------------------------------------
 
 
-def window(size: Dim, kernel: Dim, stride: int, dilation: int, padding: Padding) -> Dim:
+def window(
+    size: Dim,
+    kernel: Dim,
+    stride: int,
+    dilation: int,
+    padding: Padding,
+    remedy: str = 'use a smaller one, or padding="same"',
+) -> Dim:
     """Return how many windows fit on an axis; "same" and "causal" have one per stride."""
     if size is None:
         return None
@@ -123,8 +138,7 @@ def window(size: Dim, kernel: Dim, stride: int, dilation: int, padding: Padding)
     reach = (kernel - 1) * dilation + 1
     if size < reach:
         raise ShapeError(
-            f"a window of {reach} does not fit on a spatial axis of {size} elements; "
-            f'use a smaller one, or padding="same"'
+            f"a window of {reach} does not fit on a spatial axis of {size} elements; {remedy}"
         )
     return (size - reach) // stride + 1
 
@@ -237,7 +251,7 @@ def conv_transpose(
             f"batch, the channels and {n} spatial ones"
         )
     sizes, outputs = _split(target, data_format, None)
-    _check_kernel(kernel, n, outputs, -2, "kernel")
+    _check_kernel(kernel, n, outputs, -2, "kernel", "output_shape has")
     if target[0] is not None and x[0] is not None and target[0] != x[0]:
         raise ShapeError(f"the batch of output_shape {target} is not that of the input {x}")
     back = _windows(sizes, kernel[:-2], steps, gaps, rule)
@@ -282,7 +296,10 @@ def local_conv(
     spatial, channels = _split(x, data_format, spatial_rank)
     n = len(spatial)
     sizes, steps = tuple_of(kernel_size, n, "kernel_size"), tuple_of(strides, n, "strides")
-    result = _windows(spatial, sizes, steps, (1,) * n, "valid")
+    axes = zip(spatial, sizes, steps, strict=True)
+    result = tuple(
+        [window(size, width, step, 1, "valid", "use a smaller one") for size, width, step in axes]
+    )
     wanted = "(windows, window size * input channels, filters)"
     if len(kernel) != 3:
         raise ShapeError(f"the kernel {kernel} must have the shape {wanted}")

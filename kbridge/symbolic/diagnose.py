@@ -13,8 +13,9 @@ import numpy as np
 
 from kbridge.errors import KBridgeError
 from kbridge.symbolic.draws import host_key
+from kbridge.symbolic.messages import located
 from kbridge.symbolic.plan import Writer
-from kbridge.symbolic.record import Now, located
+from kbridge.symbolic.record import Now
 from kbridge.symbolic.tensor import Constant, Draw, Placeholder, Tensor, Variable
 
 if TYPE_CHECKING:
@@ -53,7 +54,13 @@ def _value(backend: Backend, writer: Writer, node: Tensor, found: dict[Tensor, A
         return args[1:]  # their shapes are those of the sources
     if op.name == "item":
         return args[0][args[1]]
+    if op.name == "loop":
+        return _loop(backend, writer, node, found)
     if isinstance(node, Draw):
+        try:
+            Now(backend).check(op, tuple(args), node.dtype)
+        except KBridgeError as error:
+            raise located(error, op, tuple(args)) from None
         args[op.parameters.index("seed")] = host_key(node.seed, 0)
         return engine.from_numpy(np.asarray(backend.host_function(op.name)(*args)), node.dtype)
     if node.host is not None and op.name not in ("shape", "size"):
@@ -65,9 +72,27 @@ def _value(backend: Backend, writer: Writer, node: Tensor, found: dict[Tensor, A
             for i, a in enumerate(args)
         ]
         way.check(op, tuple(operands), node.dtype)
+        return (op.plain or backend.native[op.name])(*args)
     except KBridgeError as error:
         raise located(error, op, tuple(args)) from None
-    return (op.plain or backend.native[op.name])(*args)
+
+
+def _loop(backend: Backend, writer: Writer, node: Tensor, found: dict[Tensor, Any]) -> list[Any]:
+    """All results of a loop, one step after the other."""
+    body = node.args[0]
+    count = len(body.states)
+
+    def step(t: Any, states: Any, elements: Any) -> Any:
+        values = {**found, **dict(zip(body.inputs, (*states, *elements), strict=True))}
+        for part in writer.order(body.results, set(values)):
+            values[part] = _value(backend, writer, part, values)
+        results = [values[writer.resolve(result)] for result in body.results]
+        return results[:count], results[count:]
+
+    given = [found[writer.resolve(x)] for x in node.inputs[: len(body.inputs)]]
+    unrolled = backend.engine.unrolled_loop
+    final, outputs = unrolled(step, given[:count], given[count:], body.reverse)
+    return [*final, *outputs]
 
 
 def _argument(writer: Writer, value: Any, found: dict[Tensor, Any]) -> Any:

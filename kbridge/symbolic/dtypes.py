@@ -38,7 +38,9 @@ def normalize(dtype: object) -> str:
     are 32 bits wide, as in TensorFlow), or a dtype object of any engine.
     """
     try:
-        return _NAMES[dtype]
+        if not isinstance(dtype, int):  # TensorFlow's dtypes equal their numbers
+            return _NAMES[dtype]
+        name = None
     except (KeyError, TypeError):
         name = _foreign_name(dtype)
     if name not in DTYPES:

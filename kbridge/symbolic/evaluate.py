@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kbridge.errors import GraphError, SymbolicError
-from kbridge.symbolic import host, scopes
+from kbridge.symbolic import dependencies, dtypes, host, scopes, sparse
 from kbridge.symbolic.plan import generate
 from kbridge.symbolic.tensor import Constant, Placeholder, Tensor, Variable
 
@@ -17,13 +18,16 @@ if TYPE_CHECKING:
 
 def evaluate(backend: Backend, tensor: Tensor) -> Any:
     """The value as a NumPy array that the caller may keep and change."""
+    if tensor.sparse:
+        tensor = sparse.densified(backend, tensor)
     if isinstance(tensor, Variable):
         return backend.engine.to_numpy(backend.engine.read(tensor.storage))
     if tensor.fed and host.is_fully_known(tensor):
-        return np.array(host.known(tensor), tensor.dtype)
+        return np.array(host.known(tensor), dtypes.to_numpy(tensor.dtype))
     _check(tensor)
     with backend.engine.no_gradients():
-        return backend.engine.to_numpy(_run(backend, tensor))
+        _perform(backend, dependencies.of((tensor,)))
+        return backend.engine.to_numpy(_run(backend, (tensor,))[0])
 
 
 def native_value(backend: Backend, tensor: Tensor) -> Any:
@@ -33,19 +37,33 @@ def native_value(backend: Backend, tensor: Tensor) -> Any:
     if isinstance(tensor, Constant):
         return backend.engine.constant(tensor.value, tensor.dtype)
     _check(tensor)
-    return _run(backend, tensor)
+    return _run(backend, (tensor,))[0]
 
 
-def _run(backend: Backend, tensor: Tensor) -> Any:
+def _perform(backend: Backend, updates: Sequence[Any]) -> None:
+    """Give variables their new values; all of these are computed first."""
+    if not updates:
+        return
+    values = [backend.new_value(variable, value) for variable, value in updates]
+    for value in values:
+        _check(value)
+    engine = backend.engine
+    with backend.session.lock:
+        results = [engine.to_numpy(result) for result in _run(backend, values)]
+        for (variable, _), result in zip(updates, results, strict=True):
+            engine.set_value(variable, result)
+
+
+def _run(backend: Backend, tensors: Sequence[Tensor]) -> list[Any]:
     engine = backend.engine
     values: dict[Tensor, Any] = {backend.phase_placeholder: 0}
     in_graph = engine.in_graph()
-    plan = generate(backend, (), (tensor,), values=values, host_draws=not in_graph)
+    plan = generate(backend, (), tensors, values=values, host_draws=not in_graph)
     if plan.draws and not in_graph:
         engine.check_draw()
     variables = [engine.read(v.storage) for v in plan.variables]
     keys = [engine.graph_position(d.seed) for d in plan.draws] if in_graph else plan.keys()
-    return engine.run_now(plan, variables, keys)[0]
+    return engine.run_now(plan, variables, keys)  # type: ignore[no-any-return]
 
 
 def _check(tensor: Tensor) -> None:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import functools
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kbridge.errors import ArgumentTypeError, FeedError, GraphError, KBridgeError
-from kbridge.symbolic import structure
+from kbridge.errors import (
+    ArgumentTypeError,
+    FeedError,
+    GraphError,
+    KBridgeError,
+    UnsupportedError,
+)
+from kbridge.symbolic import calls, dependencies, sparse, structure, uncompiled
 from kbridge.symbolic.plan import generate
 from kbridge.symbolic.tensor import Placeholder, Tensor, Variable
 
@@ -19,8 +27,8 @@ if TYPE_CHECKING:
 _VIEWS = frozenset(
     (
         *("update", "identity", "reshape", "getitem", "transpose", "permute_dimensions", "squeeze"),
-        *("expand_dims", "flatten", "batch_flatten", "cast", "stop_gradient"),
-        *("choose", "slice", "reverse", "item", "clip", "tile", "repeat_elements", "round"),
+        *("expand_dims", "flatten", "batch_flatten", "cast", "stop_gradient", "print_tensor"),
+        *("loop", "choose", "slice", "reverse", "item", "clip", "tile", "repeat_elements", "round"),
         *("sign", "pool2d", "broadcast_like", "sum_like", "reshape_like"),
     )
 )
@@ -53,12 +61,17 @@ class Program:
         self.updates = updates
         self.options = options
         #: All that a run computes.
-        self.wanted = [*outputs, *(value for _, value in updates)]
+        values = [value for _, value in updates]
+        self.wanted = [*outputs, *values]
+        self.rest = uncompiled.find(backend, feeds, outputs, values)
+        #: What the compiled function returns.
+        self.fetched = outputs if self.rest is None else self.rest.before
         self.compiled: dict[int, Any] = {}
         self.plans = {0: self.plan(0)}  # at once, so that a graph that cannot run is an error here
 
     def plan(self, phase: int) -> Any:
-        return generate(self.backend, self.feeds, self.wanted, values=self.values(phase))
+        fetched = [*self.fetched, *(value for _, value in self.updates)]
+        return generate(self.backend, self.feeds, fetched, values=self.values(phase))
 
     def values(self, phase: int) -> dict[Tensor, Any]:
         """The Tensors with a fixed value."""
@@ -97,9 +110,12 @@ class Program:
                 plan = self.plans.pop(phase, None) or self.plan(phase)
                 shared = _shared([value for _, value in self.updates], self.feeds)
                 targets = [(v, copy) for (v, _), copy in zip(self.updates, shared, strict=True)]
-                self.compiled[phase] = self.backend.engine.compile(
-                    plan, self.feeds, len(self.outputs), targets, self.options
+                compiled = self.backend.engine.compile(
+                    plan, self.feeds, len(self.fetched), targets, self.options
                 )
+                if self.rest is not None:
+                    compiled = self.rest.behind(compiled, self.values(phase), self.updates)
+                self.compiled[phase] = compiled
             return self.compiled[phase]
 
 
@@ -117,29 +133,49 @@ class Function:
     ) -> None:
         self.backend = backend
         self.name = name or "function"
-        self._single = isinstance(inputs, Tensor)
-        self._inputs = [inputs] if self._single else inputs
-        self._outputs = outputs
-        flat = self._check_inputs(structure.flatten(self._inputs))
+        single = isinstance(inputs, Tensor)
+        if single:
+            inputs = [inputs]
+        flat = self._check_inputs(structure.flatten(inputs))
         #: Where the learning phase stands among the inputs, if it does.
-        self._phase = next((i for i, t in enumerate(flat) if _is_phase(t)), None)
-        self._feeds = [t for i, t in enumerate(flat) if i != self._phase]
+        phase = next((i for i, t in enumerate(flat) if is_phase(t)), None)
+        self._feeds = [t for i, t in enumerate(flat) if i != phase]
+        self._read = calls.reader(
+            backend.engine,
+            flat,
+            phase,
+            listed=type(inputs) in (list, tuple) and all(map(structure.is_leaf, inputs)),
+            flatten=functools.partial(_in_order, inputs, single, self.name),
+            feed=functools.partial(sparse.feed, backend, name=self.name),
+        )
+        self._hand_out = backend.engine.hand_out
+        self._pack = calls.packer(outputs)
         fetched = self._check_outputs(structure.flatten(outputs))
         pairs = self._check_updates(updates or ())
+        brought = dependencies.of([*fetched, *(value for _, value in pairs)])
+        if brought:  # where both give a variable a value, the update given explicitly counts
+            explicit = {variable for variable, _ in pairs}
+            pairs += [p for p in self._check_updates(brought) if p[0] not in explicit]
         options = backend.engine.check_options(options or {}, self.name)
-        #: Whether each output is a metric: these see the variables after the updates.
-        self._late = [bool(t.__dict__.get("_is_metric")) for t in fetched]
+        #: Whether each output is a metric, or brings updates: these are computed after the updates.
+        self._late = [
+            bool(t.__dict__.get("_is_metric") or (brought and dependencies.of([t])))
+            for t in fetched
+        ]
         early = [t for t, late in zip(fetched, self._late, strict=True) if not late]
         after = [t for t, late in zip(fetched, self._late, strict=True) if late]
         self._program = Program(backend, self._feeds, early, pairs, options)
-        self._metrics = Program(backend, (), after, (), options) if after else None
+        #: Metrics need variables alone; what brings updates may need feeds as well.
+        self._fed_late = bool(brought) or any(t.fed for t in after)
+        feeds = self._feeds if self._fed_late else ()
+        self._metrics = Program(backend, feeds, after, (), options) if after else None
 
     # --- checking what is given ---------------------------------------------------------------
 
     def _check_inputs(self, inputs: list[Any]) -> list[Any]:
         seen: set[int] = set()
         for position, tensor in enumerate(inputs):
-            if _is_phase(tensor):
+            if is_phase(tensor):
                 continue
             if not isinstance(tensor, Tensor):
                 raise ArgumentTypeError(
@@ -162,7 +198,7 @@ class Function:
                     f"is no differentiable path from the variable to the loss (K.argmax, "
                     f"K.round, comparisons and K.stop_gradient cut it)."
                 )
-        return [self.backend.as_tensor(tensor) for tensor in outputs]
+        return [sparse.densified(self.backend, self.backend.as_tensor(t)) for t in outputs]
 
     def _check_updates(self, updates: Any) -> list[tuple[Variable, Tensor]]:
         pairs: dict[Variable, Tensor] = {}
@@ -188,22 +224,26 @@ class Function:
 
     def __call__(self, *values: Any) -> Any:
         """Feed ``values`` (one list in the structure of the inputs) and return the outputs."""
-        flat = self._flat(values)
-        phase = 0 if self._phase is None else int(bool(np.all(flat.pop(self._phase))))
-        engine = self.backend.engine
-        natives = [engine.feed(v, t, self.name) for v, t in zip(flat, self._feeds, strict=True)]
+        natives, phase = self._read(values)
         results = self._program.run(natives, phase)
         if self._metrics is not None:
-            early, after = iter(results), iter(self._metrics.run([], phase))
+            found = self._metrics.run(natives if self._fed_late else [], phase)
+            early, after = iter(results), iter(found)
             results = [next(after if late else early) for late in self._late]
-        return structure.pack(self._outputs, [engine.to_numpy(result) for result in results])
+        return self._pack(self._hand_out(results))
 
-    def _flat(self, values: tuple[Any, ...]) -> list[Any]:
-        if self._single and len(values) == 1:
-            (value,) = values
-            return list(value) if isinstance(value, (list, tuple)) and len(value) == 1 else [value]
-        given = values[0] if len(values) == 1 else list(values)
-        return structure.flatten_like(self._inputs, given, self.name)
+    def export(self, path: str | os.PathLike[str], phase: int = 0) -> None:
+        """Save the function, at a learning phase, as a file of the engine's that runs without it.
+
+        Not every engine has such a format: others raise UnsupportedError, and so does a function
+        that the engine runs in more than one piece (with metrics, or with ``K.ctc_decode``).
+        """
+        if self._metrics is not None or self._program.rest is not None:
+            raise UnsupportedError(
+                f"{self!r} cannot be exported, since it runs in two parts. Leave out the metrics, "
+                f"what is made inside K.control_dependencies, and what follows from K.ctc_decode."
+            )
+        self.backend.engine.export(self._program.compile(phase), path)
 
     def __repr__(self) -> str:
         return (
@@ -212,7 +252,16 @@ class Function:
         )
 
 
-def _is_phase(tensor: Any) -> bool:
+def _in_order(inputs: Any, single: bool, name: str, values: tuple[Any, ...]) -> list[Any]:
+    """The values of a call in the order of the inputs; ``single``: one may come without a list."""
+    if single and len(values) == 1:
+        (value,) = values
+        return list(value) if isinstance(value, (list, tuple)) and len(value) == 1 else [value]
+    given = values[0] if len(values) == 1 else list(values)
+    return structure.flatten_like(inputs, given, name)
+
+
+def is_phase(tensor: Any) -> bool:
     """The learning phase: its placeholder, or the int that stands for it once it is set."""
     if isinstance(tensor, Placeholder):
         return tensor.default is not None

@@ -45,27 +45,45 @@ def differentiable_inputs(node: Tensor) -> Sequence[Tensor]:
     return [p for p in inputs if isinstance(p, Tensor) and dtypes.is_float(p.dtype)]
 
 
+def is_result_of_loop(node: Tensor) -> bool:
+    """Whether a node is one of the results of a loop."""
+    return node.op is not None and node.op.name == "item" and _is_loop(node.args[0])
+
+
+def _is_loop(node: Tensor) -> bool:
+    return node.op is not None and node.op.name == "loop"
+
+
+def connections(node: Tensor) -> Sequence[Tensor]:
+    """The inputs that a derivative passes to; for a loop's result those of the loop."""
+    if not is_result_of_loop(node):
+        return differentiable_inputs(node)
+    loop, index = node.args
+    return [loop.inputs[i] for i in sorted(loop.args[0].routes[index])]
+
+
 def connected(
-    loss: Tensor, sources: Iterable[Tensor], ends: Collection[Tensor] = ()
+    losses: Tensor | Collection[Tensor], sources: Iterable[Tensor], ends: Collection[Tensor] = ()
 ) -> set[Tensor]:
-    """The nodes on a differentiable way from a source to ``loss``, both included.
+    """The nodes on a differentiable way from a source to one of ``losses``, both included.
 
     What lies upstream of ``ends`` is not looked at.
     """
+    roots = [losses] if isinstance(losses, Tensor) else list(losses)
     reached = set(sources)
-    for node in topological([loss], ends):
-        if node not in reached and any(p in reached for p in differentiable_inputs(node)):
+    for node in topological(roots, ends):
+        if node not in reached and any(p in reached for p in connections(node)):
             reached.add(node)
-    if loss not in reached:
-        return set()
     useful: set[Tensor] = set()
-    stack = [loss]
+    stack = roots
     while stack:
         node = stack.pop()
         if node in reached and node not in useful:
             useful.add(node)
             if node not in ends:
-                stack.extend(differentiable_inputs(node))
+                stack.extend(connections(node))
+                if is_result_of_loop(node) and node not in sources:
+                    useful.add(node.args[0])
     return useful
 
 
@@ -85,7 +103,7 @@ def gradients(backend: Backend, loss: Any, variables: Any) -> list[Tensor | None
     total = losses[0]
     for other in losses[1:]:
         total = backend.operations["sum"](total) + backend.operations["sum"](other)
-    useful = connected(total, sources)
+    useful = connected(total, [s for s in sources if s.host is None])  # sizes have none
     found = list(dict.fromkeys(s for s in sources if s in useful))
     constant = _behind_gradients(total, set(sources) - useful)
     if not found and not constant:

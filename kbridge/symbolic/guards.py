@@ -79,7 +79,7 @@ def _uses(node: Tensor, guard: Guard | None) -> list[tuple[Tensor, Guard | None]
 
 def is_choice(node: Tensor) -> bool:
     """Whether a node is one branch or the other as a whole."""
-    return node.op is not None and node.op.name == "choose"
+    return node.op is not None and node.op.name == "choose" and node.host is None
 
 
 def _common(a: Guard | None, b: Guard | None) -> Guard | None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kbridge.errors import GraphError
-from kbridge.symbolic import plan_gradients, sections
+from kbridge.symbolic import plan_branches, plan_gradients, plan_loops, sections
 from kbridge.symbolic.tensor import Constant, Draw, Placeholder, Tensor, Variable
 
 if TYPE_CHECKING:
@@ -113,9 +113,16 @@ class Writer:
         self.constants: dict[int, str] = {}
         #: Fed tensors that a gradient passes through, with what stands for the value fed.
         self.through: dict[Tensor, Tensor] = {}
+        #: Whether the function is a part of another, which may differentiate it.
+        self.nested = False
+        #: What is needed of each loop.
+        self.loops: dict[Tensor, plan_loops.Live] = {}
+        #: The choices of which a branch is computed only where it is taken.
+        self.branches: dict[Tensor, plan_branches.Choice] = {}
         #: Names of values that the step being written is the last to read.
         self.dying: list[str] = []
         self.wide = False
+        self.differentiates = False
 
     # --- order ------------------------------------------------------------------------------
 
@@ -153,21 +160,26 @@ class Writer:
                 ordered.append(node)
                 continue
             stack.append((node, True))
-            for parent in reversed(node.inputs if parents is None else parents(node)):
+            for parent in reversed((parents or self.parents)(node)):
                 parent = self.resolve(parent)
                 if parent not in done:
                     stack.append((parent, False))
         return ordered
+
+    def parents(self, node: Tensor) -> Sequence[Tensor]:
+        """What must be there before ``node``."""
+        if not self.loops and not self.branches:
+            return node.inputs
+        found = self.loops.get(node) or self.branches.get(node)
+        return node.inputs if found is None else found.inputs
 
     # --- writing ----------------------------------------------------------------------------
 
     def write(self, outputs: Sequence[Tensor]) -> Plan:
         """Write everything that ``outputs`` need, and compile it."""
         outputs = [self.resolve(output) for output in outputs]
-        if not self.through:
-            self.through = plan_gradients.fed_on_the_way(self, outputs)
+        nodes = self.ordered(outputs)
         given = [self.bind_input(self.through.get(t, t)) for t in self.inputs]
-        nodes = self.order(outputs, self.given())
         self.check_fed(nodes)
         gradients = [n for n in nodes if n.op is not None and n.op.name == "gradients"]
         if gradients:
@@ -187,9 +199,27 @@ class Writer:
             source,
             self.variables,
             list(self.draws),
-            bool(gradients),
+            bool(gradients) or self.differentiates,
             self.wide,
         )
+
+    def ordered(self, outputs: Sequence[Tensor]) -> list[Tensor]:
+        """The nodes of the plan, once it is known what of loops and branches it needs."""
+        nodes = self.order(outputs, set(self.inputs))
+        kinds = {n.op.name for n in nodes if n.op is not None}
+        again = False
+        if "loop" in kinds:
+            plan_loops.find(self, outputs, set(self.inputs))
+            again = True
+        if not self.through:
+            self.through = plan_gradients.fed_on_the_way(self, outputs)
+            again = again or bool(self.through)
+        # An engine that differentiates functions gets the region of a gradient as a part.
+        within = "gradients" not in kinds or self.engine.autodiff != "functional"
+        if "choose" in kinds and within and not self.through:
+            nodes = self.order(outputs, self.given()) if again else nodes
+            again = plan_branches.find(self, nodes, outputs)
+        return self.order(outputs, self.given()) if again else nodes
 
     def given(self) -> set[Tensor]:
         """The inputs that need not be computed."""
@@ -232,14 +262,17 @@ class Writer:
         name = self.names[node] = self.dying.pop()
         return name
 
-    def part(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str:
-        """A plan of its own inside this one, as a name: it shares values, draws and keys."""
+    def part(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> Callable[..., list[Any]]:
+        """A plan of its own inside this one: it shares values, draws and keys."""
         hosted = self.hosted.intersection(inputs)
         inner = Writer(self.backend, inputs, self.values, self.host_draws, self.draws, hosted)
+        inner.nested = True
+        inner.loops = dict(self.loops)
         inner.through = {t: fed for t, fed in self.through.items() if fed in inputs}
         plan = inner.write(outputs)
         self.wide = self.wide or plan.wide
-        return self.constant(plan.run)
+        self.differentiates = self.differentiates or plan.differentiates
+        return plan.run
 
     def line(self, text: str) -> None:
         self.lines.append(text)
@@ -253,10 +286,10 @@ class Writer:
         keep = {*outputs, *self.inputs, *self.through}
         last: dict[Tensor, int] = {}
         for position, node in enumerate(nodes):
-            for parent in node.inputs:
+            for parent in self.parents(node):
                 last[self.resolve(parent)] = position
         for position, node in enumerate(nodes):
-            for parent in node.inputs:
+            for parent in self.parents(node):
                 parent = self.resolve(parent)
                 if last[parent] == position and parent.op is not None and parent not in keep:
                     last[parent] = -1  # named once, though it may be an operand twice
@@ -299,10 +332,17 @@ class Writer:
             source = self.names[node.args[0]]
             self.line(f"{self.result_name(node)} = {source}[{node.args[1]}]")
             return
+        if op.name == "loop":
+            plan_loops.write(self, node)
+            return
+        if node in self.branches:
+            plan_branches.write(self, node)
+            return
         hosted = node.host is not None and op.name not in ("shape", "size")
         function = f"h_{op.name}" if hosted else f"f_{op.name}"
-        if op.plain is not None:
-            function = self.constant(op.plain)  # what K.lift made an operation
+        special = op.plain or self.special(node, hosted)  # plain: what K.lift made an operation
+        if special is not None:
+            function = self.constant(special)
         elif function not in self.namespace:
             self.namespace[function] = (
                 self.engine.host_primitive(op.name, self.backend)
@@ -320,6 +360,15 @@ class Writer:
             if self.host_draws:
                 function = self.host_draw(op.name, node.dtype)
         self.line(f"{self.result_name(node)} = {function}({', '.join(arguments)})")
+
+    def special(self, node: Tensor, hosted: bool) -> Any:
+        """A shorter function than the primitive that serves the operands of this node."""
+        assert node.op is not None
+        primitive = self.backend.native.get(node.op.name)
+        choose = None if hosted else self.engine.in_plans.get(primitive)
+        if choose is None:
+            return None
+        return choose(*(self.resolve(a) if isinstance(a, Tensor) else a for a in node.args))
 
     def draw(self, node: Tensor, arguments: list[str]) -> None:
         """Replace the seed by what the engine makes of seed and stream position."""

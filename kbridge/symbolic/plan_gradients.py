@@ -53,7 +53,7 @@ def _region(writer: Writer, loss: Tensor, sources: Iterable[Tensor]) -> set[Tens
     """The nodes on any way from ``sources`` to ``loss``, both ends included."""
     reached = set(sources)
     for node in writer.order([loss], set()):
-        if node not in reached and any(writer.resolve(p) in reached for p in node.inputs):
+        if node not in reached and any(writer.resolve(p) in reached for p in writer.parents(node)):
             reached.add(node)
     return reached
 
@@ -89,16 +89,16 @@ def _write_taped(
             continue
         pending.remove(node)
         loss, given = _ends(writer, node)
-        higher = any(node in regions[g] for g in gradients if g is not node)
+        higher = writer.nested or any(node in regions[g] for g in gradients if g is not node)
         again = higher or any(regions[node] & regions[g] for g in pending)
         names = ", ".join(writer.names[x] for x in given)
         name = writer.new_name(node)
         writer.line(f"{name} = differentiate({writer.names[loss]}, ({names},), {higher}, {again})")
-        if not pending:
+        if not pending and not writer.nested:
             writer.line("tracing(False)")
             on = False
     body, writer.lines = writer.lines, outer
-    writer.line("before = tracing(False)")
+    writer.line(f"before = tracing({writer.nested})")
     writer.line("try:")
     for text in body:
         writer.line(f"    {text}")
@@ -128,10 +128,11 @@ class _Functional:
         """What must be there before ``node``: of a gradient, all but the differentiated part."""
         resolve = self.writer.resolve
         if node.op is None or node.op.name != "gradients":
-            return [resolve(p) for p in node.inputs]
+            return [resolve(p) for p in self.writer.parents(node)]
         _loss, sources = _ends(self.writer, node)
         region = self.region(node)
-        captured = (resolve(p) for n in region - set(sources) for p in n.inputs)
+        inner = region - set(sources)
+        captured = (resolve(p) for n in inner for p in self.writer.parents(n))
         return list(dict.fromkeys([*sources, *(p for p in captured if p not in region)]))
 
     def region(self, gradient: Tensor) -> set[Tensor]:
@@ -177,7 +178,7 @@ class _Functional:
         inner = [n for n in writer.order([loss], set()) if n in region and n not in sources]
         captured = [
             p
-            for p in dict.fromkeys(writer.resolve(p) for n in inner for p in n.inputs)
+            for p in dict.fromkeys(writer.resolve(p) for n in inner for p in writer.parents(n))
             if p not in region and not isinstance(p, Constant)
         ]
         beside = [
@@ -192,7 +193,7 @@ class _Functional:
             and (n in self.outputs or any(user not in region for user in self.users.get(n, ())))
         ]
         captured += [writer.through[n] for n in inner if n in writer.through]
-        part = writer.part([*sources, *captured], [loss, *beside])
+        part = writer.constant(writer.part([*sources, *captured], [loss, *beside]))
         value, extra, result = (writer.new_name() for _ in range(3))
         groups = [
             [writer.names[s] for s in sources],

@@ -8,6 +8,7 @@ same rules; only what an operand becomes differs, which :class:`Later` and :clas
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,9 +16,10 @@ import numpy as np
 from kbridge import config
 from kbridge.api.declare import OPERATIONS, Operation
 from kbridge.errors import ArgumentError, ArgumentTypeError, DTypeError, GraphError, KBridgeError
-from kbridge.symbolic import dtypes, host, scopes, shapes, tensor
+from kbridge.symbolic import dtypes, host, scopes, shapes, sparse, tensor
 from kbridge.symbolic.draws import host_key
 from kbridge.symbolic.host import HostInts
+from kbridge.symbolic.messages import located
 from kbridge.symbolic.tensor import Constant, Draw, Tensor
 
 if TYPE_CHECKING:
@@ -66,12 +68,13 @@ def apply(backend: Backend, op: Operation, args: tuple[Any, ...]) -> Any:
             if isinstance(args[index], (list, tuple)) and _holds_tensors(backend, args[index]):
                 stacked = backend.operations["stack"](list(args[index]))
                 args = (*args[:index], stacked, *args[index + 1 :])
-    symbolic = fed = native = sizes = False
+    symbolic = fed = native = sizes = matrices = False
     is_native = backend.engine.is_native
     for leaf in leaves(op, args):
         if isinstance(leaf, Tensor):
             symbolic = True
             fed = fed or leaf.fed
+            matrices = matrices or leaf.sparse
             if leaf.backend is not backend:
                 raise ArgumentError(
                     f"K.{op.name}: {leaf!r} belongs to the backend {leaf.backend.name!r}, this "
@@ -81,6 +84,15 @@ def apply(backend: Backend, op: Operation, args: tuple[Any, ...]) -> Any:
             sizes = True
         elif is_native(leaf):
             native = True
+            matrices = matrices or sparse.is_native(backend.engine, leaf)
+        elif hasattr(leaf, "shape") and sparse.is_sparse(backend.engine, leaf):
+            matrices = True
+            native = native or sparse.is_native(backend.engine, leaf)
+    if matrices and op.topic != "sparse" and op.name != "shape":
+        try:
+            return sparse.take(backend, op, args)
+        except KBridgeError as error:
+            raise located(error, op, args) from error.__cause__
     if op.random and is_native(args[op.parameters.index("seed")]):
         native = True
     scope = scopes.mode()
@@ -107,9 +119,28 @@ def apply(backend: Backend, op: Operation, args: tuple[Any, ...]) -> Any:
     return Later(backend).run(op, args)
 
 
+def is_recorded(backend: Backend, values: Sequence[Any]) -> bool:
+    """The one rule for a function of many operations, a loop: whether it is recorded as a whole."""
+    mode = scopes.mode()
+    if not backend.engine.has_graph:
+        return False
+    symbolic = any(isinstance(value, Tensor) for value in values)
+    if mode is not None or any(isinstance(value, Tensor) and value.fed for value in values):
+        return mode != "eager"
+    native = backend.engine.arrays_are_native or any(map(backend.engine.is_native, values))
+    return not native or (symbolic and backend.engine.arrays_are_native)
+
+
 def _holds_tensors(backend: Backend, values: Any) -> bool:
     """Whether a list given for one operand holds tensors, which are then stacked."""
-    return any(isinstance(v, Tensor) or type(v) is backend.engine.tensor_class for v in values)
+    engine = backend.engine
+    return any(
+        isinstance(v, Tensor)
+        or type(v) is engine.tensor_class
+        or (engine.is_native(v) and not engine.arrays_are_native)
+        or type(v) is HostInts
+        for v in values
+    )
 
 
 def _read(backend: Backend, op: Operation, args: tuple[Any, ...]) -> list[Any] | None:
@@ -136,10 +167,14 @@ def _record_plain(backend: Backend, op: Operation, args: tuple[Any, ...]) -> Ten
     dtype, shape, fed = x.dtype, x.shape, x.fed
     if (op.floating and dtype not in dtypes.FLOATS) or (op.numeric and dtype == "bool"):
         return None
+    if x.host is not None or x.sparse:
+        return None
     if len(args) == 2:
         y = args[1]
         if isinstance(y, Tensor):
-            if y.dtype != dtype or y.backend is not backend or x.host is not None:
+            if y.dtype != dtype or y.backend is not backend:
+                return None
+            if y.host is not None or y.sparse:
                 return None
             if y.shape != shape:
                 try:
@@ -150,8 +185,6 @@ def _record_plain(backend: Backend, op: Operation, args: tuple[Any, ...]) -> Ten
             inputs = (x, y)
         elif type(y) is not float or dtype not in dtypes.FLOATS or dtype == "bfloat16":
             return None
-    elif x.host is not None:
-        return None
     result = op.dtype or dtype
     return Tensor(backend, op, args, inputs, shape, result, fed)  # type: ignore[arg-type]
 
@@ -183,13 +216,16 @@ def _nested_tensors(value: Any, found: list[Any]) -> None:
 
 
 def _on_host(backend: Backend, op: Operation, args: tuple[Any, ...]) -> Any:
-    plain = tuple(np.asarray(a) if isinstance(a, HostInts) else a for a in args)
-    if op.listed:
-        plain = ([np.asarray(item, "int32") for item in args[0]], *plain[1:])
+    plain = [np.asarray(a) if isinstance(a, HostInts) else a for a in args]
+    for index in op.operand_indices:
+        if op.listed:
+            plain[index] = [as_array(item) for item in args[index]]
+        elif op.floating and isinstance(plain[index], np.ndarray):
+            dtype = dtypes.floating(dtypes.normalize(plain[index].dtype), config.floatx())
+            plain[index] = plain[index].astype(dtypes.to_numpy(dtype))
     result = np.asarray(backend.host_function(op.name)(*plain))
-    if result.dtype.kind == "i" and op.name != "cast":
-        return host.host_ints(result)
-    return result.view(HostInts)
+    keeps = op.dtype is not None  # where the contract asks for a dtype of its own
+    return host.as_host(result, [result] if keeps else [a for a in plain if hasattr(a, "dtype")])
 
 
 def index_key(key: Any) -> tuple[Any, ...]:
@@ -224,8 +260,15 @@ def _index_part(part: Any) -> Any:
 class _Way:
     """What both ways share: operands to one dtype, rules, and located errors."""
 
+    #: Beside an operand of this class an array is a constant.
+    symbolic: type = Tensor
+
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
+
+    def described(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments as messages show them."""
+        return args
 
     def run(self, op: Operation, args: tuple[Any, ...]) -> Any:
         try:
@@ -242,7 +285,7 @@ class _Way:
                 )
             return self.finish(op, bound, dtype)
         except KBridgeError as error:
-            raise located(error, op, args) from error.__cause__
+            raise located(error, op, self.described(args)) from error.__cause__
 
     def _operands(self, op: Operation, args: tuple[Any, ...]) -> tuple[list[Any], str]:
         bound = list(args)
@@ -276,7 +319,7 @@ class _Way:
     def _unify(self, op: Operation, values: list[Any], group: list[int]) -> str:
         """Bring the operands of ``group`` to one dtype, in place; return it."""
         strong, weak = [], []
-        symbolic = any(isinstance(values[p], Tensor) for p in group)
+        symbolic = any(isinstance(values[p], self.symbolic) for p in group)
         for p in group:
             value = values[p]
             if is_number(value) or (isinstance(value, (list, tuple))):
@@ -354,6 +397,8 @@ class Later(_Way):
         if isinstance(value, Tensor):
             return value
         engine = self.backend.engine
+        if sparse.is_sparse(engine, value):
+            return sparse.constant(self.backend, value)
         if engine.is_native(value):
             if not isinstance(value, np.ndarray):
                 return Constant(self.backend, value, engine.shape(value), engine.dtype(value))
@@ -368,6 +413,8 @@ class Later(_Way):
     def cast(self, operand: Any, dtype: str) -> Any:
         if type(operand) is Constant and isinstance(operand.value, np.ndarray):
             return Constant(self.backend, as_array(operand.value, dtype), operand.shape, dtype)
+        if operand.sparse:
+            return sparse.marked(self.finish(OPERATIONS["sparse_cast"], [operand, dtype], dtype))
         return self.finish(OPERATIONS["cast"], [operand, dtype], dtype)
 
     def sizes(self, value: Any) -> Any:
@@ -390,7 +437,7 @@ class Later(_Way):
         fed = any(t.fed for t in inputs)
         sizes = None
         if op.host and (op.name in ("shape", "size") or _on_sizes(leaves(op, args))):
-            sizes = host.infer(op.name, args)
+            sizes = host.infer(op.name, args, backend.host_function(op.name))
         if op.random:
             seed = args[op.parameters.index("seed")]
             if not isinstance(seed, int):
@@ -409,6 +456,8 @@ class Now(_Way):
         engine = self.backend.engine
         if isinstance(value, Tensor):
             return self.backend.native_value(value)
+        if sparse.is_sparse(engine, value):
+            return sparse.native_operand(self.backend, value)
         if engine.is_native(value):
             return engine.taken(value)
         array = as_array(value)
@@ -419,7 +468,8 @@ class Now(_Way):
         return found
 
     def cast(self, operand: Any, dtype: str) -> Any:
-        return self.backend.native["cast"](operand, dtype)
+        name = "sparse_cast" if sparse.is_native(self.backend.engine, operand) else "cast"
+        return self.backend.native[name](operand, dtype)
 
     def sizes(self, value: Any) -> Any:
         if isinstance(value, (list, tuple)):
@@ -504,6 +554,11 @@ def as_array(value: Any, dtype: str | None = None) -> Any:
         raise ArgumentTypeError(
             f"expected a tensor, an array or a number, got {type(value).__name__}: {value!r:.80}"
         ) from error
+    if hasattr(value, "toarray"):
+        raise ArgumentTypeError(
+            f"expected a dense tensor, array or number, got a sparse {type(value).__name__}; "
+            f"matrix.toarray() makes it dense"
+        )
     if array.dtype.kind not in "biufV" or (array.dtype.kind == "V" and array.dtype.names):
         raise ArgumentTypeError(
             f"expected a tensor, an array or a number, got {type(value).__name__}: {value!r:.80}"
@@ -529,30 +584,3 @@ def named(error: KBridgeError, name: str) -> KBridgeError:
     """The error of a composition with the operation's name in front, where it has none yet."""
     text = str(error)
     return error if text.startswith("K.") else type(error)(f"K.{name}: {text}")
-
-
-def located(error: KBridgeError, op: Operation, args: tuple[Any, ...]) -> KBridgeError:
-    """The same error with the operation's name in front and the operands behind."""
-    text = str(error)
-    if text.startswith("K."):
-        return error
-    operands = []
-    for index in op.operand_indices or range(len(args)):
-        operands.append(f"{op.parameters[index]}={_describe(args[index])}")
-    return type(error)(f"K.{op.name}: {text.rstrip('.')}. Got {', '.join(operands)}.")
-
-
-def _describe(value: Any) -> str:
-    if isinstance(value, (list, tuple)):
-        shown = ", ".join(_describe(item) for item in value[:8])
-        return f"[{shown}{', ...' if len(value) > 8 else ''}]"
-    shape = getattr(value, "shape", None)
-    if shape is None:
-        return f"{value!r:.60}"
-    named = f"{value.name!r} " if isinstance(value, Tensor) and value.op is None else ""
-    sizes = tuple(shape) if getattr(shape, "rank", 0) is not None else "(unknown rank)"
-    try:
-        dtype = dtypes.normalize(value.dtype)
-    except DTypeError:  # one that operands cannot have, as that of JAX's keys
-        dtype = str(value.dtype)
-    return f"{named}{sizes} {dtype}"

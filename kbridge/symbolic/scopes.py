@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
@@ -17,6 +18,8 @@ from typing import Any
 #: "eager": everything runs now; "symbolic": everything is recorded; None: the one rule.
 _MODE: ContextVar[str | None] = ContextVar("kbridge_mode", default=None)
 _NAMES: ContextVar[tuple[str, ...]] = ContextVar("kbridge_names", default=())
+#: The names given since the outermost scope was opened; None outside scopes.
+_GIVEN: ContextVar[set[str] | None] = ContextVar("kbridge_given", default=None)
 
 mode = _MODE.get
 
@@ -72,25 +75,45 @@ def inside(scope: Callable[[], Any], func: Callable[..., Any]) -> Callable[..., 
 @contextlib.contextmanager
 def name_scope(name: str | None) -> Iterator[str]:
     """Prefix the names of variables made inside with ``name/``; scopes nest."""
-    outer = _NAMES.get()
-    token = _NAMES.set(outer if not name else (*outer, str(name).strip("/")))
+    outer, given = _NAMES.get(), _GIVEN.get()
+    names = _NAMES.set(outer if not name else (*outer, str(name).strip("/")))
+    gives = _GIVEN.set(set() if name and given is None else given)
     try:
         yield "".join(part + "/" for part in _NAMES.get())
     finally:
-        _NAMES.reset(token)
+        _NAMES.reset(names)
+        _GIVEN.reset(gives)
 
 
 def scoped(name: str) -> str:
-    """``name`` with the prefix of the name scopes that are open."""
-    return "/".join((*_NAMES.get(), name))
+    """``name`` with the prefix of the name scopes that are open.
+
+    Inside, each name is given once: Keras saves a layer's weights by their names.
+    """
+    full = "/".join((*_NAMES.get(), name))
+    given = _GIVEN.get()
+    if given is None:
+        return full
+    free, number = full, 0
+    while free in given:
+        number += 1
+        free = f"{full}_{number}"
+    given.add(free)
+    return free
 
 
 class Session:
-    """What ``clear_session`` resets: uid counters and the learning phase."""
+    """What ``clear_session`` resets: uid counters, the learning phase, what sessions compiled."""
 
     def __init__(self) -> None:
         self.uids: Counter[str] = Counter()
         self.learning_phase: Any = None
+        #: What ``K.get_session`` returns (see symbolic/session.py), once it is asked for.
+        self.runner: Any = None
+        #: Tensors with functions that a session compiled for them.
+        self.compiled: weakref.WeakSet[Any] = weakref.WeakSet()
+        #: The flag of ``K.manual_variable_initialization``.
+        self.manual_initialization = False
         #: Serialises calls that change variables.
         self.lock = threading.RLock()
 
@@ -99,3 +122,12 @@ class Session:
         with self.lock:
             self.uids[prefix] += 1
             return self.uids[prefix]
+
+    def clear(self) -> None:
+        """Reset all but the flags."""
+        with self.lock:
+            self.uids.clear()
+            self.learning_phase = None
+            for tensor in self.compiled:
+                tensor.__dict__.pop("_session_functions", None)
+            self.compiled.clear()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Sequence
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
 #: The most lines of one function.
@@ -19,8 +19,32 @@ LENGTH = 2000
 _LOCAL = re.compile(r"\b[atvk]\d+\b")
 
 
+_FILE = "<kbridge plan>"
+
+
 def _code(source: str) -> CodeType:
-    return compile(source, "<kbridge plan>", "exec")
+    return compile(source, _FILE, "exec")
+
+
+def namespaces(run: Any) -> list[dict[str, Any]]:
+    """The namespace of a plan's function and of all parts of the plan.
+
+    Parts stand in a namespace by themselves, or as attributes of what runs loops and branches.
+    """
+    found = [run.__globals__]
+    for names in found:
+        held = [part for value in names.values() for part in _held(value)]
+        for part in held:
+            own = isinstance(part, FunctionType) and part.__code__.co_filename == _FILE
+            if own and not any(part.__globals__ is known for known in found):
+                found.append(part.__globals__)
+    return found
+
+
+def _held(value: Any) -> list[Any]:
+    if type(value).__module__.startswith("kbridge.symbolic.plan_"):
+        return list(vars(value).values())
+    return [value]
 
 
 #: Plans of equal graphs (every eager dropout makes one) share their code; long ones are not kept.
@@ -42,18 +66,18 @@ def compile_run(
     arguments = "feeds, variables, keys"
     if len(body) <= LENGTH or any(line.startswith(" ") for line in body):
         lines = [*head, *body, f"return [{', '.join(results)}]"]
-        return _define("run", arguments, lines, namespace)
+        return define("run", arguments, lines, namespace)
     pieces = [body[i : i + LENGTH] for i in range(0, len(body), LENGTH)]
     needed = set(results)
     source = []
     for number, piece in reversed(list(enumerate(pieces))):
         lines = _section(piece, needed)
-        source.append(_define(f"run_{number}", "values", lines, namespace))
+        source.append(define(f"run_{number}", "values", lines, namespace))
     given = ", ".join(f"{name!r}: {name}" for name in sorted(needed))
     calls = [f"run_{number}(values)" for number in range(len(pieces))]
     found = ", ".join(f"values[{name!r}]" for name in results)
     lines = [*head, f"values = {{{given}}}", *calls, f"return [{found}]"]
-    return "".join([*reversed(source), _define("run", arguments, lines, namespace)])
+    return "".join([*reversed(source), define("run", arguments, lines, namespace)])
 
 
 def _section(piece: Sequence[str], needed: set[str]) -> list[str]:
@@ -77,7 +101,8 @@ def _section(piece: Sequence[str], needed: set[str]) -> list[str]:
     return [*take, *piece, *give]
 
 
-def _define(name: str, arguments: str, lines: Sequence[str], namespace: dict[str, Any]) -> str:
+def define(name: str, arguments: str, lines: Sequence[str], namespace: dict[str, Any]) -> str:
+    """Define a function of these lines in ``namespace``; return its source."""
     source = "\n".join([f"def {name}({arguments}):", *(f"    {line}" for line in lines), ""])
     exec((_shared_code if len(source) < 10_000 else _code)(source), namespace)
     return source

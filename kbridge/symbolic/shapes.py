@@ -330,15 +330,16 @@ def reshape(shape: Shape, target: object) -> Shape:
     """Return ``target`` with what can be inferred filled in.
 
     One size may be -1 and follows from the others; sizes known only at run time are None. Where
-    both element counts are known they must agree.
+    both element counts are known they must agree. Beside a size of 0 (an empty batch) -1 follows
+    from the sizes that are not 0, as in TensorFlow.
     """
     sizes = shape_argument(target, minus_one=True)
     if sizes.count(-1) > 1:
         raise ArgumentError(f"only one size can be -1, got {show(target)}")
     total, known = count(shape), _known_product(sizes)
     open_at = [at for at, size in enumerate(sizes) if size is None or size == -1]
-    if known == 0 and -1 in sizes:
-        raise ShapeError(f"-1 in {show(target)} cannot be inferred: another size is 0")
+    if 0 in sizes and -1 in sizes and total == 0:
+        return empty_reshape(shape, sizes)
     if total is None:
         fits = bool(open_at) or known % _known_product(shape) == 0
     elif not open_at or known == 0:
@@ -353,6 +354,16 @@ def reshape(shape: Shape, target: object) -> Shape:
             f"{_elements(shape)} and {_elements(sizes)}, must be equal"
         )
     return tuple([None if size == -1 else size for size in sizes])
+
+
+def empty_reshape(shape: Shape, target: Shape) -> Shape:
+    """Return ``target`` with its -1 inferred where both sides hold a 0."""
+    given, wanted = (prod([size for size in s if size and size > 0]) for s in (shape, target))
+    unknown = None in shape or None in target
+    if not unknown and given % wanted:
+        raise ShapeError(f"-1 in {show(target)} cannot be inferred from {shape}")
+    rest = None if unknown else given // wanted
+    return tuple([rest if size == -1 else size for size in target])
 
 
 def _known_product(shape: Shape) -> int:

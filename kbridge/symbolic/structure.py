@@ -8,6 +8,13 @@ from typing import Any
 from kbridge.errors import FeedError
 
 
+def is_leaf(value: Any) -> bool:
+    """Whether ``value`` is no list, tuple or dictionary."""
+    return not (
+        isinstance(value, dict) or type(value) in (list, tuple) or hasattr(value, "_fields")
+    )
+
+
 def flatten(nested: Any) -> list[Any]:
     """The leaves, in order; dictionaries in the order of their own keys."""
     if isinstance(nested, dict):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from kbridge.errors import SymbolicError
+from kbridge.symbolic import dependencies
 
 if TYPE_CHECKING:
     from kbridge.api.declare import Operation
@@ -45,6 +46,9 @@ class Tensor:
         "shape",
     )
 
+    #: Whether the value is a sparse matrix (see symbolic/sparse.py).
+    sparse = False
+
     # NumPy arrays and scalars on the left of an operator leave it to the reflected one here.
     __array_ufunc__ = None
     __array_priority__ = 1000
@@ -70,6 +74,8 @@ class Tensor:
         self.fed = fed
         #: What is known of host integers (see symbolic/host.py); None for all other tensors.
         self.host = host
+        if dependencies.used and op is not None:
+            dependencies.mark(self)
 
     # --- naming ---------------------------------------------------------------------------
 
@@ -94,15 +100,25 @@ class Tensor:
 
     def __repr__(self) -> str:
         kind = type(self).__name__
-        return f"<{kind} {self.name!r} shape={self.shape} dtype={self.dtype}>"
+        form = " sparse" if self.sparse else ""
+        return f"<{kind} {self.name!r} shape={self.shape} dtype={self.dtype}{form}>"
 
     def __str__(self) -> str:
         return repr(self)
 
     # --- value ----------------------------------------------------------------------------
 
-    def eval(self, session: Any = None) -> Any:
-        """The value as a NumPy array; ``session`` is accepted for TensorFlow 1 programs."""
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        """The value as a NumPy array, in TensorFlow 1's spelling.
+
+        ``session`` is what ``K.get_session()`` returns, and taken from there if it is None.
+        """
+        if session is not None or feed_dict:
+            from kbridge.symbolic.session import current
+
+            chosen = current(self.backend, session, "tensor.eval")
+            if feed_dict:
+                return chosen.run(self, feed_dict)
         return self.backend.evaluate(self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -269,7 +285,7 @@ class Tensor:
 class Placeholder(Tensor):
     """A value that is given at each call of a function."""
 
-    __slots__ = ("default", "sparse")
+    __slots__ = ("default",)
 
     def __init__(
         self,
@@ -283,7 +299,8 @@ class Placeholder(Tensor):
         super().__init__(backend, None, (), (), shape, dtype, fed=default is None)
         #: What a function uses where the placeholder is not fed; None: it must be fed.
         self.default = default
-        self.sparse = sparse
+        if sparse:
+            self.sparse = True
         self.name = name
 
 
@@ -340,12 +357,22 @@ class Variable(Tensor):
         return str(self.name)
 
 
+_draws = itertools.count()
+
+
+def draw_count() -> int:
+    """A number above that of each random Tensor made so far."""
+    return next(_draws)
+
+
 class Draw(Tensor):
     """A random Tensor: each evaluation takes the next member of its own stream."""
 
-    __slots__ = ("seed", "stream")
+    __slots__ = ("number", "seed", "stream")
 
     def __init__(self, seed: int, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.seed = seed
         self.stream = itertools.count()
+        #: In the order of making: a loop's step owns what is made while it is traced.
+        self.number = draw_count()

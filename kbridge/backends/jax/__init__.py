@@ -1,14 +1,20 @@
 """The JAX backend: plans under ``jax.jit``, gradients by ``jax.vjp``, 64-bit where it is asked."""
 
 from kbridge.backends.jax import (
+    control,
     conv,
     creation,
+    ctc,
     elementwise,
     linalg,
     nn,
+    pooling,
+    printing,
     random,
     reduction,
+    resizing,
     shaping,
+    sparse,
 )
 from kbridge.backends.jax.engine import JaxEngine
 from kbridge.backends.kit import install
@@ -16,5 +22,20 @@ from kbridge.backends.kit import install
 install(
     globals(),
     JaxEngine(),
-    [conv, creation, elementwise, linalg, nn, random, reduction, shaping],
+    [
+        control,
+        conv,
+        creation,
+        ctc,
+        elementwise,
+        linalg,
+        nn,
+        pooling,
+        printing,
+        random,
+        reduction,
+        resizing,
+        shaping,
+        sparse,
+    ],
 )

@@ -23,10 +23,21 @@ Words = Callable[..., str]
 
 
 class Notes(NamedTuple):
-    """What one traced region noted: how to word each fault, and the vectors."""
+    """What one traced region noted: how to word each fault, and the vectors.
+
+    JAX takes the vectors for its content, and returns each trace's words with them: another size
+    may note something else.
+    """
 
     words: list[Words]
     vectors: list[Any]
+
+
+jax.tree_util.register_pytree_node(
+    Notes,
+    lambda notes: ((notes.vectors,), tuple(notes.words)),
+    lambda words, children: Notes(list(words), *children),
+)
 
 
 class _Current(threading.local):
@@ -79,9 +90,16 @@ def inside(indices: Any, least: int, end: int, words: Words, *numbers: int) -> b
     return True
 
 
-def read(words: Sequence[Words], vectors: Sequence[Any]) -> None:
-    """Raise for the first fault in the vectors that a compiled run returned."""
-    for word, vector in zip(words, vectors, strict=True):
+def first(vectors: Any) -> Any:
+    """Of the vectors that the steps of a loop noted the first that tells of a fault."""
+    if not vectors.shape[0]:
+        return jnp.zeros(vectors.shape[1:], vectors.dtype)
+    return vectors[jax.lax.argmax(vectors[:, 0], 0, np.int32)]
+
+
+def read(notes: Notes) -> None:
+    """Raise for the first fault in what a run noted."""
+    for word, vector in zip(*notes, strict=True):
         wrong, index, *numbers = np.asarray(vector).tolist()
         if wrong:
             raise IndexRangeError(word(index, *numbers))

@@ -8,12 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from kbridge.backends.jax.staging import in_width, sizes
+from kbridge.backends.jax.staging import in_width, numbers, sizes
 from kbridge.symbolic import dtypes
 
 
 def full(shape: Any, value: float, dtype: str) -> Any:
-    shape = sizes(shape, "full")
+    shape = sizes(shape, "ones" if value == 1 else "zeros")
     shape = shape if isinstance(shape, tuple) else (shape,)
     return in_width(dtype, lax.full, shape, value, dtypes.to_numpy(dtype))
 
@@ -24,5 +24,5 @@ def full_like(x: Any, value: float, dtype: str | None = None) -> Any:
 
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: str = "int32") -> Any:
     begin, end = (0, start) if stop is None else (start, stop)
-    values = np.arange(sizes(begin, "arange"), sizes(end, "arange"), sizes(step, "arange"))
+    values = np.arange(*(numbers(part, "arange") for part in (begin, end, step)))
     return in_width(dtype, jnp.asarray, values.astype(dtypes.to_numpy(dtype)))

@@ -8,8 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from kbridge.backends.jax.staging import Tracer, compiled, in_width, strong
-from kbridge.errors import UnsupportedError
+from kbridge.backends.jax.staging import compiled, in_width, strong
 from kbridge.symbolic import dtypes
 
 add = jnp.add
@@ -102,23 +101,3 @@ _cast = compiled("new_dtype")(lax.convert_element_type)
 
 def identity(x: Any, name: str | None = None) -> Any:
     return strong(x)  # arrays are immutable, so that it may be itself
-
-
-@compiled()
-def _select(condition: Any, x: Any, y: Any) -> Any:
-    return lax.select(condition != 0, x, y)
-
-
-def choose(condition: Any, x: Any, y: Any) -> Any:
-    if x.dtype != y.dtype or x.weak_type or y.weak_type:
-        return ()  # the slow path brings them to one dtype
-    if not isinstance(condition, Tracer):
-        return x if condition else y
-    shapes = jnp.shape(x), jnp.shape(y)
-    if shapes[0] != shapes[1]:
-        raise UnsupportedError(
-            f"K.switch: while JAX compiles, the branches must have one shape, as the condition is "
-            f"not known yet; they have {shapes[0]} and {shapes[1]}. Pad or broadcast one of them, "
-            f"or choose outside the compiled function"
-        )
-    return _select(condition, x, y)

@@ -18,8 +18,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from kbridge.api.declare import Operation
-from kbridge.backends.engine import Engine, Shape
-from kbridge.backends.jax import checks
+from kbridge.backends.engine import Engine, Shape, storage_of
+from kbridge.backends.jax import checks, control
+from kbridge.backends.jax import sparse as matrices
 from kbridge.backends.jax.staging import (
     Tracer,
     enable_x64,
@@ -58,28 +59,35 @@ def _mode(wide: bool) -> contextlib.AbstractContextManager[Any]:
     return enable_x64(True) if wide else _OUTSIDE
 
 
+def _on(device: Any) -> contextlib.AbstractContextManager[Any]:
+    """Where what is nowhere in particular is computed; None: where JAX would."""
+    return _OUTSIDE if device is None else jax.default_device(device)
+
+
 _OUTSIDE = contextlib.nullcontext()
 
 
-def _traced(plan: Any, given: Sequence[Any], kept: Sequence[Any]) -> tuple[Any, list[Any]]:
-    """The plan as a function for ``jax.jit``, and how to word the faults that it returns."""
-    where = {variable: i for i, variable in enumerate([*given, *kept])}
-    order = [where[variable] for variable in plan.variables]
-    words: list[Any] = []
+def _traced(plan: Any, kept: Sequence[Any], given: Sequence[Any]) -> Callable[..., Any]:
+    """The plan as a function for ``jax.jit``; after the results it returns what was noted, if any.
 
-    def run(feeds: Any, given: Any, kept: Any, keys: Any) -> Any:
-        storages = [*given, *kept]
+    The storages in ``given`` are those that JAX gets for good. Calls leave out what is empty at the
+    end, since each container takes its time.
+    """
+    where = {variable: i for i, variable in enumerate([*kept, *given])}
+    order = [where[variable] for variable in plan.variables]
+
+    def run(feeds: Any, kept: Any, given: Any = (), keys: Any = ()) -> Any:
+        storages = [*kept, *given]
         inputs = {id(value) for value in (*feeds, *storages)}
         variables = [storages[i] for i in order]
         positions = [keys[i] for i in range(len(plan.draws))]
         results, notes = checks.collected(plan.run, feeds, variables, positions)
-        words[:] = notes.words
         # An input that is also a result gets memory of its own: what JAX is fed or given may be
         # the caller's.
         results = [jnp.array(r, copy=True) if id(r) in inputs else r for r in results]
-        return results, notes.vectors
+        return [*results, notes] if notes.vectors else results
 
-    return run, words
+    return run
 
 
 def _differentiate(part: Any, sources: Any, captured: Any, keys: Any) -> tuple[Any, Any, Any]:
@@ -103,11 +111,13 @@ class JaxEngine(Engine):
     title = "JAX"
     tensor_class = ArrayImpl
     autodiff = "functional"
+    fixed_shapes = True
+    sparse = matrices
     guard_names: Mapping[str, Any] = MappingProxyType({"alike": _alike})
     declines = True
     #: donate: give JAX the old buffers of the variables that a function updates. They are lost
     #: where such a call fails, or another one reads them at the same time.
-    options: Mapping[str, Any] = MappingProxyType({"donate": False})
+    options: Mapping[str, Any] = MappingProxyType({"donate": False, "device": None})
 
     def __init__(self) -> None:
         super().__init__()
@@ -159,6 +169,15 @@ class JaxEngine(Engine):
     def from_feed(self, array: Any, dtype: str) -> Any:
         return array  # jax.jit takes NumPy arrays faster than they become JAX's
 
+    def quick_feed(self, dtype: str) -> tuple[str, str]:
+        return "", "{}"
+
+    def hand_out(self, results: list[Any]) -> list[Any]:
+        try:
+            return list(map(np.array, results))
+        except jax.errors.TracerArrayConversionError:
+            return super().hand_out(results)  # it says what to do
+
     def compile(
         self,
         plan: Any,
@@ -170,32 +189,51 @@ class JaxEngine(Engine):
         updated = {variable for variable, _ in targets} if options["donate"] else set()
         kept = [v for v in plan.variables if v not in updated]
         given = [v for v in plan.variables if v in updated]
-        run, words = _traced(plan, given, kept)
-        run = jax.jit(run, donate_argnums=1 if given else ())
+        run = jax.jit(_traced(plan, kept, given), donate_argnums=2 if given else ())
         draws, wide = plan.draws, plan.wide
+        device = None if options["device"] is None else self.device(options["device"])
 
         def program(natives: list[Any]) -> list[Any]:
-            keys: Any = ()
-            if draws:
+            operands: tuple[Any, ...] = natives, list(map(storage_of, kept))
+            if given or draws:
                 keys = np.array([next(draw.stream) & _WORD for draw in draws], np.uint32)
-            storages = [v.storage for v in given], [v.storage for v in kept]
-            if wide or not trace_state_clean():
-                with _concrete(), _mode(wide):
-                    results, vectors = run(natives, *storages, keys)
+                operands += list(map(storage_of, given)), keys
+            if wide or device is not None or not trace_state_clean():
+                with _concrete(), _mode(wide), _on(device):
+                    results = run(*operands)
             else:
-                results, vectors = run(natives, *storages, keys)
-            if vectors:
-                checks.read(words, vectors)
+                results = run(*operands)
+            if results and results[-1].__class__ is checks.Notes:
+                checks.read(results.pop())
+            if not targets:
+                return results
             for (variable, _), value in zip(targets, results[count:], strict=True):
                 variable.storage = value
             return results[:count]
 
         return program
 
+    def device(self, given: Any) -> Any:
+        """The option ``device``: JAX's own object, or "cpu", "gpu:1"."""
+        if isinstance(given, jax.Device):
+            return given
+        kind, _, number = str(given).partition(":")
+        try:
+            return jax.devices(kind)[int(number or 0)]
+        except (RuntimeError, IndexError, ValueError) as error:
+            known = [f"{device.platform}:{i}" for i, device in enumerate(jax.devices())]
+            raise self.no_device(given, known) from error
+
     def run_now(self, plan: Any, variables: list[Any], keys: list[int]) -> list[Any]:
         with _concrete(), _mode(plan.wide):
             results, notes = checks.collected(plan.run, (), variables, keys)
-            checks.read(*notes)
+            checks.read(notes)
+        return results
+
+    def run_after(self, plan: Any, feeds: Sequence[Any]) -> list[Any]:
+        with _concrete(), _mode(plan.wide):
+            results, notes = checks.collected(plan.run, feeds, (), plan.keys())
+            checks.read(notes)
         return results
 
     def run_wide(self, function: Callable[..., Any], args: Sequence[Any]) -> Any:
@@ -219,13 +257,39 @@ class JaxEngine(Engine):
         sizes = zip(first.shape, second.shape, strict=True)
         return tuple(a if a == b else None for a, b in sizes), self.dtype(first)
 
+    # --- branches and loops ---------------------------------------------------------------------
+
+    def choose(self, condition: Any, first: Callable[[], Any], second: Callable[[], Any]) -> Any:
+        if not isinstance(condition, Tracer):
+            return first() if condition else second()
+        return control.branch(condition, first, second)
+
+    def stack(self, natives: Sequence[Any]) -> Any:
+        return jnp.stack(natives)
+
+    def loop(
+        self,
+        step: Callable[..., Any],
+        states: list[Any],
+        sequences: list[Any],
+        reverse: bool,
+        specs: Any = None,
+    ) -> tuple[Sequence[Any], Sequence[Any]]:
+        if trace_state_clean():  # compiling a loop that runs once takes longer than running it
+            return super().loop(step, states, sequences, reverse, specs)
+        return control.scan(step, states, sequences, reverse)
+
     # --- random ---------------------------------------------------------------------------------
 
     def draw_key(self, seed: int, position: Any) -> Any:
         key = jax.random.key(seed & 0x7FFFFFFF)
         if seed != seed & 0x7FFFFFFF:
             key = jax.random.fold_in(key, np.uint32(seed >> 31 & _WORD))
-        return jax.random.fold_in(key, position)
+        if seed < 0:
+            key = jax.random.fold_in(key, 1)
+        for number in position if type(position) is tuple else (position,):
+            key = jax.random.fold_in(key, number)
+        return key
 
     def check_draw(self) -> None:
         if not trace_state_clean():
@@ -245,6 +309,9 @@ class JaxEngine(Engine):
         if own or op.listed or len(op.operand_indices) < len(op.parameters):
             return native
         return entry(op, native)
+
+    def dtype_guards(self, op: Operation, names: Sequence[str]) -> list[str]:
+        return []  # what is entered looks at dtypes itself
 
     def float_guard(self, name: str) -> str:
         return "True"  # what is entered looks at dtypes itself

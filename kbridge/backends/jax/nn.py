@@ -50,8 +50,8 @@ def elu(x: Any, alpha: float = 1.0) -> Any:
 def _bias_add(x: Any, bias: Any, data_format: str) -> Any:
     shape = conv_shapes.bias_add(x.shape, bias.shape, data_format)
     if data_format == "channels_first" and x.ndim > 2:
-        bias = jnp.moveaxis(bias, -1, 0)
-        bias = bias.reshape(bias.shape + (1,) * (x.ndim - 1 - bias.ndim))
+        ones = (1,) * (x.ndim - 1 - bias.ndim)
+        bias = bias.reshape(bias.shape[-1:] + bias.shape[:-1] + ones)
     return jnp.broadcast_to(x + bias, shape)
 
 

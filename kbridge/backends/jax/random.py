@@ -42,6 +42,8 @@ def _uniform(key: Any, shape: Any, minval: float, maxval: float, dtype: str) -> 
     if is_integer(dtype):
         return jax.random.randint(key, shape, int(minval), int(maxval), kind)
     values = (_unit(key, shape, dtype) * (maxval - minval) + minval).astype(kind)
+    if maxval <= minval:
+        return values
     # Rounding to fewer digits may reach the upper end, which is not part of the range.
     return jnp.minimum(values, np.nextafter(kind.type(maxval), kind.type(minval)))
 

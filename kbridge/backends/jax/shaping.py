@@ -33,7 +33,10 @@ _tile = guarded("reps")(jnp.tile)
 
 
 def reshape(x: Any, shape: Any) -> Any:
-    return _reshape(x, sizes(shape, "reshape"))
+    shape = sizes(shape, "reshape")
+    if not x.size and isinstance(shape, tuple) and 0 in shape and -1 in shape:
+        shape = shapes.empty_reshape(x.shape, shape)
+    return _reshape(x, shape)
 
 
 def tile(x: Any, n: Any) -> Any:
@@ -156,6 +159,7 @@ def gather(reference: Any, indices: Any) -> Any:
 
 @guarded("num_classes", "dtype")
 def _one_hot(indices: Any, num_classes: int, dtype: Any) -> Any:
+    index_shapes.one_hot(indices.shape, num_classes)
     return (indices[..., None] == jnp.arange(num_classes, dtype=np.int32)).astype(dtype)
 
 

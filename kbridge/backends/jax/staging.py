@@ -18,7 +18,7 @@ from jax import lax
 from jax.core import Tracer
 
 from kbridge.api.declare import Operation
-from kbridge.errors import UnsupportedError
+from kbridge.errors import ArgumentTypeError, UnsupportedError
 from kbridge.symbolic import dtypes
 
 try:
@@ -43,6 +43,7 @@ __all__ = [
     "entry",
     "guarded",
     "in_width",
+    "numbers",
     "sizes",
     "strong",
     "trace_state",
@@ -149,6 +150,15 @@ def sizes(value: Any, name: str) -> Any:
         return value
     if isinstance(value, (tuple, list)):
         return tuple([n if n.__class__ is int else sizes(n, name) for n in value])
+    found = numbers(value, name)
+    for n in found if isinstance(found, tuple) else (found,):
+        if isinstance(n, float):  # which JAX takes where an equal integer was before
+            raise ArgumentTypeError(f"K.{name}: a size must be an integer, got {n!r}")
+    return found
+
+
+def numbers(value: Any, name: str) -> Any:
+    """The same of numbers that need not be whole."""
     if isinstance(value, Tracer):
         raise UnsupportedError(
             f"K.{name}: a size that depends on data is not known while JAX compiles, where every "

@@ -3,19 +3,39 @@
 from kbridge.backends.kit import install
 from kbridge.backends.numpy import (
     adjoint,
+    control,
     conv,
     creation,
+    ctc,
     elementwise,
     linalg,
     nn,
+    pooling,
+    printing,
     random,
     reduction,
     shaping,
+    sparse,
 )
 from kbridge.backends.numpy.engine import NumPyEngine
 
 install(
     globals(),
     NumPyEngine(),
-    [adjoint, conv, creation, elementwise, linalg, nn, random, reduction, shaping],
+    [
+        adjoint,
+        control,
+        conv,
+        creation,
+        ctc,
+        elementwise,
+        linalg,
+        nn,
+        pooling,
+        printing,
+        random,
+        reduction,
+        shaping,
+        sparse,
+    ],
 )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from kbridge.backends.numpy import shaping
-from kbridge.backends.numpy.conv import Windows, slid
+from kbridge.backends.numpy.conv import Windows, input_adjoint, repeated, rows_of, strided
+from kbridge.backends.numpy.pooling import slid
 from kbridge.backends.numpy.reduction import sum as _sum
 
 # --- shapes --------------------------------------------------------------------------------------
@@ -85,30 +85,41 @@ def recurrence(a: Any, b: Any, axis: int) -> Any:
 # --- windows -------------------------------------------------------------------------------------
 
 
-def _flat(x: Any) -> Any:
-    """All but the channels in one axis."""
-    return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
-
-
 def conv_input_adjoint(
-    g: Any, x: Any, kernel: Any, strides: Any, padding: str, data_format: str, dilation_rate: Any
+    g: Any,
+    x: Any,
+    kernel: Any,
+    strides: Any,
+    padding: str,
+    data_format: str,
+    dilation_rate: Any,
+    depthwise: bool = False,
 ) -> Any:
     where = Windows(x, kernel.shape[:-2], strides, padding, data_format, dilation_rate)
-    g, dtype = where.channels_last(g), g.dtype
-    weights = kernel.astype(g.dtype, copy=False)
-    result = np.zeros((len(x), *where.padded, kernel.shape[-2]), g.dtype)
-    flat = _flat(g)
-    for at, index in where.positions():
-        result[index] += np.dot(flat, weights[at].T).reshape(*g.shape[:-1], kernel.shape[-2])
-    return where.close(result[where.inside()], dtype)
+    return input_adjoint(where, g, kernel, depthwise)
 
 
 def conv_kernel_adjoint(
-    g: Any, x: Any, kernel: Any, strides: Any, padding: str, data_format: str, dilation_rate: Any
+    g: Any,
+    x: Any,
+    kernel: Any,
+    strides: Any,
+    padding: str,
+    data_format: str,
+    dilation_rate: Any,
+    depthwise: bool = False,
 ) -> Any:
     where = Windows(x, kernel.shape[:-2], strides, padding, data_format, dilation_rate)
-    columns, rows = where.columns(where.open(x))
-    result = np.dot(columns.T if rows else columns, _flat(where.channels_last(g)))
+    opened, wide = where.open(x), where.channels_last(g)
+    if depthwise:
+        opened, term = repeated(opened, kernel.shape[-1]), np.empty_like(wide)
+        result = np.empty((*where.sizes, wide.shape[-1]), wide.dtype)
+        for at, index in where.positions():
+            np.multiply(opened[index], wide, out=term)
+            result[at] = _sum(rows_of(term), 0)
+    else:
+        columns, rows = where.columns(opened)
+        result = np.dot(columns.T if rows else columns, rows_of(wide))
     return result.reshape(kernel.shape).astype(g.dtype, copy=False)
 
 
@@ -145,7 +156,7 @@ def _spread(where: Windows, g: Any) -> Any:
     for axis, (size, step, count, padded) in reversed(axes):
         result = np.zeros((*g.shape[:axis], padded, *g.shape[axis + 1 :]), g.dtype)
         for a in range(size):
-            result[(slice(None),) * axis + (slice(a, a + (count - 1) * step + 1, step),)] += g
+            result[(slice(None),) * axis + (strided(a, step, count),)] += g
         g = result
     return g
 

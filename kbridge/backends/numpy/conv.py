@@ -1,4 +1,4 @@
-"""Convolution and pooling on NumPy: windows by ``sliding_window_view``, products by BLAS.
+"""Convolution on NumPy: windows by ``sliding_window_view``, products by BLAS.
 
 Inside, arrays are channels last and any number of spatial axes is treated alike. The adjoints
 are in ``adjoint.py``.
@@ -7,7 +7,8 @@ are in ``adjoint.py``.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import operator
+from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from kbridge.api.rules import as_data_format
+from kbridge.symbolic import conv_shapes
 from kbridge.symbolic.conv_shapes import check_padding, same_padding, tuple_of
 
 
@@ -29,19 +31,23 @@ class Windows:
         self.sizes = tuple(sizes)
         self.strides = tuple_of(strides, n, "strides")
         self.dilation = tuple_of(dilation, n, "dilation_rate")
-        if x.ndim != n + 2 or (max(self.strides) > 1 and max(self.dilation) > 1):
+        if x.ndim != n + 2 or 0 in sizes or (max(self.strides) > 1 and max(self.dilation) > 1):
             raise ValueError(x.shape, strides, dilation)
         self.spatial = x.shape[2:] if self.first else x.shape[1:-1]
         steps = list(zip(self.spatial, sizes, self.strides, self.dilation, strict=True))
-        same = check_padding(padding) == "same"
-        self.pads = [same_padding(*step) if same else (0, 0) for step in steps]
         self.reach = tuple((k - 1) * d + 1 for _, k, _, d in steps)
+        rule = check_padding(padding, causal=n == 1)
+        self.pads = [(0, 0)] * n
+        if rule == "same":
+            self.pads = [same_padding(*step) for step in steps]
+        elif rule == "causal":
+            self.pads = [(self.reach[0] - 1, 0)]
         self.padded = tuple(s + a + b for s, (a, b) in zip(self.spatial, self.pads, strict=True))
         self.counts = tuple(
             (size - reach) // step + 1
             for size, reach, step in zip(self.padded, self.reach, self.strides, strict=True)
         )
-        if min(self.counts) < 1:
+        if min(self.counts) < (1 if rule == "valid" else 0):
             raise ValueError("a window does not fit")
 
     def channels_last(self, x: Any) -> Any:
@@ -55,7 +61,8 @@ class Windows:
             return self.channels_last(x)
         x = np.moveaxis(x, 1, -1) if self.first else x
         dtype = np.float32 if x.dtype.itemsize == 2 else x.dtype
-        padded = np.full((len(x), *self.padded, x.shape[-1]), fill, dtype)
+        shape = (len(x), *self.padded, x.shape[-1])
+        padded = np.full(shape, fill, dtype) if fill else np.zeros(shape, dtype)  # much faster
         padded[self.inside()] = x
         return padded
 
@@ -85,8 +92,14 @@ class Windows:
             axes = zip(at, self.dilation, self.strides, self.counts, strict=True)
             yield (
                 at,
-                (slice(None), *(slice(a * d, a * d + (c - 1) * s + 1, s) for a, d, s, c in axes)),
+                (slice(None), *(strided(a * d, s, c) for a, d, s, c in axes)),
             )
+
+    def terms(self, kernel: Any, dtype: Any) -> Iterator[tuple[tuple[int, ...], Any, Any]]:
+        """The same with the weights of a depthwise kernel there, once per window of a row."""
+        kernel = kernel.reshape(*self.sizes, -1).astype(dtype, copy=False)
+        for at, index in self.positions():
+            yield at, index, np.tile(kernel[at], (self.counts[-1], 1))
 
     def patches(self, x: Any) -> Any:
         """A view (batch, windows..., channels, kernel...) of an opened array."""
@@ -112,11 +125,18 @@ class Windows:
         return patches.transpose(*windows, *inner).reshape(count, size), True
 
 
+def strided(start: int, step: int, count: int) -> slice:
+    """``count`` indices from ``start``."""
+    return slice(start, start + max((count - 1) * step + 1, 0), step)
+
+
 def convolve(
     x: Any, kernel: Any, strides: Any, padding: str, data_format: Any, dilation: Any
 ) -> Any:
     """A convolution over the spatial axes of ``kernel``."""
     where = Windows(x, kernel.shape[:-2], strides, padding, data_format, dilation)
+    if 0 in where.counts:
+        raise ValueError("there is no window")
     opened = where.open(x)
     weights = kernel.astype(opened.dtype, copy=False)
     if kernel.shape[-2] != opened.shape[-1]:
@@ -152,50 +172,116 @@ def _by_rows(where: Windows, x: Any, kernel: Any) -> Any:
     return result.reshape(len(x), *where.counts, filters)
 
 
-def conv2d(
+def _convolution(n: int) -> Callable[..., Any]:
+    """The function of the contract for ``n`` spatial axes."""
+
+    def conv(
+        x: Any,
+        kernel: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        data_format: str | None = None,
+        dilation_rate: Any = 1,
+    ) -> Any:
+        if kernel.ndim != n + 2:
+            raise ValueError(kernel.shape)
+        return convolve(x, kernel, strides, padding, data_format, dilation_rate)
+
+    return conv
+
+
+conv1d, conv2d, conv3d = map(_convolution, (1, 2, 3))
+
+
+# --- channel by channel --------------------------------------------------------------------------
+
+
+def depthwise_conv2d(
     x: Any,
-    kernel: Any,
+    depthwise_kernel: Any,
     strides: Any = (1, 1),
     padding: str = "valid",
     data_format: str | None = None,
     dilation_rate: Any = (1, 1),
 ) -> Any:
-    return convolve(x, kernel, strides, padding, data_format, dilation_rate)
+    *sizes, channels, multiplier = depthwise_kernel.shape
+    where = Windows(x, sizes, strides, padding, data_format, dilation_rate)
+    opened = where.open(x)
+    if channels != opened.shape[-1]:
+        raise ValueError(x.shape, depthwise_kernel.shape)
+    wide = repeated(opened, multiplier)
+    result = np.zeros((len(x), *where.counts, wide.shape[-1]), wide.dtype)
+    term = np.empty_like(result)
+    for _, index, weights in where.terms(depthwise_kernel, wide.dtype):
+        result += np.multiply(wide[index], weights, out=term)
+    return where.close(result, x.dtype)
 
 
-# --- pooling -------------------------------------------------------------------------------------
+def rows_of(x: Any) -> Any:
+    """``x`` as a matrix with all axes but the last in one."""
+    return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
 
 
-def pool2d(
+def repeated(x: Any, multiplier: int) -> Any:
+    """``x`` with each channel as many times as a depthwise kernel has results for it."""
+    return x if multiplier == 1 else x.repeat(multiplier, -1)
+
+
+# --- transposed ----------------------------------------------------------------------------------
+
+
+def input_adjoint(where: Windows, g: Any, kernel: Any, depthwise: bool = False) -> Any:
+    """What the windows of a convolution add to its input where its result is ``g``."""
+    dtype, g = g.dtype, where.channels_last(g)
+    channels, filters = kernel.shape[-2:]
+    if depthwise:
+        result = np.zeros((len(g), *where.padded, channels * filters), g.dtype)
+        term = np.empty_like(g)
+        for _, index, weights in where.terms(kernel, g.dtype):
+            result[index] += np.multiply(g, weights, out=term)
+        if filters > 1:
+            result = result.reshape(*result.shape[:-1], channels, filters).sum(-1)
+    else:
+        result = np.zeros((len(g), *where.padded, channels), g.dtype)
+        rows, kernel = rows_of(g), kernel.astype(g.dtype, copy=False)
+        term = np.empty((len(rows), channels), g.dtype)
+        for at, index in where.positions():
+            np.dot(rows, kernel[at].T, out=term)
+            result[index] += term.reshape(*g.shape[:-1], channels)
+    return where.close(result[where.inside()], dtype)
+
+
+def _transposed(
+    x: Any, kernel: Any, output_shape: Any, strides: Any, padding: str, data_format: Any, gaps: Any
+) -> Any:
+    layout = as_data_format(data_format)
+    sizes = [size if size is None else operator.index(size) for size in output_shape]
+    shape: Any = conv_shapes.conv_transpose(
+        x.shape, kernel.shape, sizes, strides, padding, layout, gaps, kernel.ndim - 2
+    )
+    target = np.broadcast_to(x.dtype.type(0), shape)  # for its shape
+    where = Windows(target, kernel.shape[:-2], strides, padding, layout, gaps)
+    return input_adjoint(where, x, kernel)
+
+
+def conv2d_transpose(
     x: Any,
-    pool_size: Any,
+    kernel: Any,
+    output_shape: Any,
     strides: Any = (1, 1),
     padding: str = "valid",
     data_format: str | None = None,
-    pool_mode: str = "max",
+    dilation_rate: Any = (1, 1),
 ) -> Any:
-    return pool(x, tuple_of(pool_size, 2, "pool_size"), strides, padding, data_format, pool_mode)
+    return _transposed(x, kernel, output_shape, strides, padding, data_format, dilation_rate)
 
 
-def pool(
-    x: Any, pool_size: Any, strides: Any, padding: str, data_format: Any, pool_mode: str
+def conv3d_transpose(
+    x: Any,
+    kernel: Any,
+    output_shape: Any,
+    strides: Any = (1, 1, 1),
+    padding: str = "valid",
+    data_format: str | None = None,
 ) -> Any:
-    """The maximum or the average of each window: both go axis by axis."""
-    where = Windows(x, pool_size, strides, padding, data_format)
-    if pool_mode == "max":
-        return where.close(slid(where, where.open(x, -np.inf), np.maximum), x.dtype)
-    if pool_mode == "avg":
-        return where.close(slid(where, where.open(x), np.add) / where.occupancy(), x.dtype)
-    raise ValueError(pool_mode)
-
-
-def slid(where: Windows, x: Any, combine: Any) -> Any:
-    """All elements of each window combined by a ufunc."""
-    steps = zip(where.sizes, where.strides, where.counts, strict=True)
-    for axis, (size, step, count) in enumerate(steps, 1):
-        lead = (slice(None),) * axis
-        parts = [x[(*lead, slice(a, a + (count - 1) * step + 1, step))] for a in range(size)]
-        x = parts[0] if size == 1 else combine(parts[0], parts[1])
-        for part in parts[2:]:
-            combine(x, part, out=x)
-    return x
+    return _transposed(x, kernel, output_shape, strides, padding, data_format, 1)

@@ -39,10 +39,6 @@ def where(condition: Any, x: Any, y: Any) -> Any:
     return np.where(condition, x, y)
 
 
-def choose(condition: Any, x: Any, y: Any) -> Any:
-    return x if condition else y
-
-
 def square(x: Any) -> Any:
     return multiply(x, x)  # np.square makes int8 of bool
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from kbridge.api.declare import Operation
 from kbridge.backends.engine import Engine
+from kbridge.backends.numpy import linalg
+from kbridge.backends.numpy import sparse as matrices
 from kbridge.symbolic import dtypes
 
 #: Operations along one axis that NumPy carries out along all where it is None.
@@ -23,6 +27,8 @@ class NumPyEngine(Engine):
     title = "NumPy"
     tensor_class = np.ndarray
     arrays_are_native = True
+    sparse = matrices
+    in_plans = MappingProxyType({linalg.dot: linalg.dot_in_plans})
 
     def is_native(self, value: Any) -> bool:
         return isinstance(value, np.ndarray)
@@ -43,6 +49,15 @@ class NumPyEngine(Engine):
     def from_feed(self, array: Any, dtype: str) -> Any:
         return array
 
+    def quick_feed(self, dtype: str) -> tuple[str, str]:
+        return "", "{}"
+
+    def hand_out(self, results: list[Any]) -> list[Any]:
+        for i in range(len(results)):
+            if _holders(results, i) != _ONE:
+                results[i] = np.array(results[i])
+        return results
+
     def constant(self, value: Any, dtype: str) -> Any:
         return _fixed(np.asarray(value, dtypes.to_numpy(dtype)))
 
@@ -58,11 +73,18 @@ class NumPyEngine(Engine):
     def set_value(self, variable: Any, array: Any) -> None:
         variable.storage = self.storage(array, variable.dtype, variable.name)
 
+    def stack(self, natives: Sequence[Any]) -> Any:
+        return np.stack(natives)
+
     # NumPy warns of 1 / 0 and of overflow, where the other engines return inf or nan. A plan and
     # an operation on the slow path run without; on the fast path, which has no time for that, the
     # filter below hides the warning, or the dispatcher meets it as an error and tries again.
 
+    options: Mapping[str, Any] = MappingProxyType({"device": None})
+
     def jit(self, plan: Any, feeds: Sequence[Any], options: dict[str, Any]) -> Callable[..., Any]:
+        if options["device"] not in (None, "cpu"):
+            raise self.no_device(options["device"], ["cpu"])
         return _quiet(plan.run)
 
     def run_now(self, plan: Any, variables: list[Any], keys: list[int]) -> list[Any]:
@@ -87,14 +109,52 @@ class NumPyEngine(Engine):
 
 
 def _quiet(function: Callable[..., Any]) -> Callable[..., Any]:
-    if int(np.__version__.partition(".")[0]) > 1:
-        return np.errstate(all="ignore")(function)  # twice as fast, and fit for threads only then
+    if _errors is not None:
+        set_errors, reset, ignore = _errors.set, _errors.reset, _ignore
 
-    def run(*args: Any) -> Any:
-        with np.errstate(all="ignore"):
-            return function(*args)
+        def run(*args: Any) -> Any:
+            token = set_errors(ignore)
+            try:
+                return function(*args)
+            finally:
+                reset(token)
+
+    else:
+
+        def run(*args: Any) -> Any:
+            with np.errstate(all="ignore"):
+                return function(*args)
 
     return run
+
+
+try:
+    # What np.errstate sets and resets, which takes five times as long; its name is not documented.
+    from numpy._core import umath
+
+    _errors: Any = umath._extobj_contextvar
+    with np.errstate(all="ignore"):
+        _ignore = _errors.get()
+except (ImportError, AttributeError):  # also NumPy 1
+    _errors = None
+
+
+_references = getattr(sys, "getrefcount", id)  # without counts nothing is found to be free
+
+
+def _holders(results: list[Any], i: int) -> int:
+    """How many hold the array ``results[i]``; -1 where it is none to be handed out as it is.
+
+    A view counts as a holder of the array whose memory it shares.
+    """
+    result = results[i]
+    if result.__class__ is np.ndarray and result.base is None and result.flags.writeable:
+        return _references(result)
+    return -1
+
+
+#: What it says where the list alone does.
+_ONE = _holders([np.empty(1)], 0)
 
 
 def _fixed(array: Any) -> Any:

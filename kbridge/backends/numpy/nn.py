@@ -58,9 +58,6 @@ def bias_add(x: Any, bias: Any, data_format: str | None = None) -> Any:
     if bias.ndim not in (1, x.ndim - 1) or bias.shape[-1] != x.shape[axis]:
         raise ValueError(x.shape, bias.shape)
     if axis != x.ndim - 1:
-        bias = (
-            bias.reshape((-1,) + (1,) * (x.ndim - 2))
-            if bias.ndim == 1
-            else np.moveaxis(bias, -1, 0)
-        )
+        ones = (1,) * (x.ndim - 1 - bias.ndim)
+        bias = bias.reshape(bias.shape[-1:] + bias.shape[:-1] + ones)
     return x + bias

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from kbridge import config
-from kbridge.errors import IndexRangeError, ShapeError
+from kbridge.errors import ArgumentError, IndexRangeError, ShapeError
 from kbridge.symbolic.dtypes import to_numpy
 from kbridge.symbolic.host import host_ints
+from kbridge.symbolic.shapes import empty_reshape
 
 reverse = np.flip
 tile = np.tile
@@ -27,7 +28,12 @@ def size(x: Any, name: str | None = None) -> Any:
 
 
 def reshape(x: Any, shape: Any) -> Any:
-    return x.reshape(shape)
+    try:
+        return x.reshape(shape)
+    except ValueError:
+        if x.size or 0 not in shape or -1 not in shape:
+            raise
+        return x.reshape(empty_reshape(x.shape, shape))
 
 
 def concatenate(tensors: Any, axis: int = -1) -> Any:
@@ -100,6 +106,8 @@ def _outside(reference: Any, indices: Any) -> IndexRangeError:
 
 
 def one_hot(indices: Any, num_classes: int, dtype: str | None = None) -> Any:
+    if num_classes < 0:
+        raise ArgumentError(f"K.one_hot: num_classes must be at least 0, got {num_classes}.")
     rows = np.asarray(indices)[..., None] == np.arange(num_classes)
     return rows.astype(to_numpy(dtype or config.floatx()))
 

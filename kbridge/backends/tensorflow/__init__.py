@@ -2,15 +2,21 @@
 
 from kbridge.backends.kit import install
 from kbridge.backends.tensorflow import (
+    control,
     conv,
     creation,
+    ctc,
     elementwise,
     interop,
     linalg,
     nn,
+    pooling,
+    printing,
     random,
     reduction,
+    resizing,
     shaping,
+    sparse,
 )
 from kbridge.backends.tensorflow.engine import TensorFlowEngine
 
@@ -18,6 +24,21 @@ interop.install(
     install(
         globals(),
         TensorFlowEngine(),
-        [conv, creation, elementwise, linalg, nn, random, reduction, shaping],
+        [
+            control,
+            conv,
+            creation,
+            ctc,
+            elementwise,
+            linalg,
+            nn,
+            pooling,
+            printing,
+            random,
+            reduction,
+            resizing,
+            shaping,
+            sparse,
+        ],
     )
 )

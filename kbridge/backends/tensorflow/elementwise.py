@@ -129,11 +129,6 @@ def where(condition: Any, x: Any, y: Any) -> Any:
     return tf.where(truth(condition), x, like(y, x))
 
 
-def choose(condition: Any, x: Any, y: Any) -> Any:
-    x = like(x, y)
-    return tf.cond(truth(condition), lambda: x, lambda: like(y, x))
-
-
 def matmul(x: Any, y: Any) -> Any:
     row, column = len(x.shape) == 1, len(y.shape) == 1
     left = tf.expand_dims(x, 0) if row else x

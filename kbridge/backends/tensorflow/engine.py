@@ -10,13 +10,24 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from kbridge.api.declare import Operation
 from kbridge.backends.engine import Engine
+from kbridge.backends.tensorflow import sparse as matrices
+from kbridge.backends.tensorflow.control import graph_loop
+from kbridge.backends.tensorflow.eager import ENTRIES
 from kbridge.backends.tensorflow.failures import cleared
-from kbridge.backends.tensorflow.support import EAGER, Build, building, is_native
+from kbridge.backends.tensorflow.support import (
+    EAGER,
+    VARIABLE,
+    Build,
+    building,
+    is_native,
+    truth,
+)
 from kbridge.errors import ShapeError, SymbolicError
 from kbridge.symbolic import dtypes
 
-_VARIABLE = type(tf.Variable(0))
+_VALUES = (tf.Tensor, tf.SparseTensor)
 _DTYPES = {name: tf.as_dtype(name) for name in dtypes.DTYPES}
 
 
@@ -40,7 +51,10 @@ class TensorFlowEngine(Engine):
     title = "TensorFlow"
     tensor_class = EAGER
     autodiff = "tape"
+    sparse = matrices
     guard_names = MappingProxyType({"alike": _all_are})
+    #: jit_compile: compile by XLA, for each size anew.
+    options = MappingProxyType({"jit_compile": False, "device": None})
 
     def __init__(self) -> None:
         super().__init__()
@@ -105,7 +119,7 @@ class TensorFlowEngine(Engine):
             return tf.Variable(array, dtype=dtype, shape=array.shape)
         # tf.function takes over what tf.Variable makes, and refuses it after the first trace.
         with tf.init_scope():
-            return _VARIABLE(array, dtype=dtype, shape=array.shape)
+            return VARIABLE(array, dtype=dtype, shape=array.shape)
 
     def read(self, storage: Any) -> Any:
         return storage.read_value()
@@ -128,7 +142,21 @@ class TensorFlowEngine(Engine):
         targets: Sequence[tuple[Any, bool]],
         options: dict[str, Any],
     ) -> Callable[[list[Any]], list[Any]]:
-        return Compiled(plan, feeds, count, [variable for variable, _ in targets])
+        device = self.device(options["device"])
+        targets = [variable for variable, _ in targets]
+        return Compiled(plan, feeds, count, targets, bool(options["jit_compile"]), device)
+
+    def device(self, given: Any) -> str | None:
+        """The option ``device``, in any of TensorFlow's spellings, as its full name."""
+        if given is None:
+            return None
+        name = str(given).upper().removeprefix("/").removeprefix("DEVICE:")
+        kind, _, number = name.partition(":")
+        name = f"/device:{kind}:{number or 0}"
+        known = [device.name for device in tf.config.list_logical_devices()]
+        if name not in known:
+            raise self.no_device(given, known)
+        return name
 
     def run_now(self, plan: Any, variables: list[Any], keys: list[int]) -> list[Any]:
         def run(*values: Any) -> list[Any]:
@@ -148,18 +176,42 @@ class TensorFlowEngine(Engine):
             yield
 
     def host_primitive(self, name: str, backend: Any) -> Callable[..., Any]:
-        on_host, native = backend.host_function(name), backend.native[name]
+        on_host, native = super().host_primitive(name, backend), backend.native[name]
 
         def sized(*args: Any) -> Any:
             return native(*map(_dynamic, args)) if _holds_tensor(args) else on_host(*args)
 
         return sized
 
+    # --- branches and loops -----------------------------------------------------------------------
+
+    def choose(self, condition: Any, first: Callable[[], Any], second: Callable[[], Any]) -> Any:
+        return tf.cond(truth(condition), lambda: _tensor(first()), lambda: _tensor(second()))
+
+    unstack = staticmethod(tf.unstack)
+    stack = staticmethod(tf.stack)
+
+    def loop(
+        self,
+        step: Callable[..., Any],
+        states: list[Any],
+        sequences: list[Any],
+        reverse: bool,
+        specs: Any = None,
+    ) -> tuple[Sequence[Any], Sequence[Any]]:
+        if tf.executing_eagerly():
+            return super().loop(step, states, sequences, reverse, specs)
+        return graph_loop(step, states, sequences, reverse, specs)
+
     # --- random -----------------------------------------------------------------------------------
 
     def draw_key(self, seed: int, position: Any) -> Any:
         within = (int(seed) + 2**63) % 2**64 - 2**63
-        return tf.stack([tf.constant(within, tf.int64), tf.cast(position, tf.int64)])
+        position, *steps = position if type(position) is tuple else (position,)
+        key = tf.stack([tf.constant(within, tf.int64), tf.cast(position, tf.int64)])
+        for step in steps:
+            key = tf.random.fold_in(key, step)
+        return key
 
     def in_graph(self) -> bool:
         return not tf.executing_eagerly()
@@ -168,6 +220,12 @@ class TensorFlowEngine(Engine):
         return tf.random.uniform((), maxval=2**63 - 1, dtype=tf.int64, seed=seed)
 
     # --- dispatch ---------------------------------------------------------------------------------
+
+    def entry(self, op: Operation, native: Callable[..., Any]) -> Callable[..., Any]:
+        return ENTRIES.get(op.name, native)
+
+    def dtype_guards(self, op: Operation, names: Sequence[str]) -> list[str]:
+        return []  # TensorFlow itself refuses operands that differ
 
     def float_guard(self, name: str) -> str:
         return "True"  # TensorFlow itself refuses a number that would change the dtype
@@ -183,12 +241,24 @@ class Compiled:
     the first holds an operation that they would need treated apart.
     """
 
-    def __init__(self, plan: Any, feeds: Sequence[Any], count: int, targets: Sequence[Any]) -> None:
+    def __init__(
+        self,
+        plan: Any,
+        feeds: Sequence[Any],
+        count: int,
+        targets: Sequence[Any],
+        jit_compile: bool,
+        device: str | None,
+    ) -> None:
+        self.jit_compile = jit_compile or None  # None: TensorFlow's choice
+        self.device = device
         self.plan = plan
         self.count = count
         self.targets = targets
-        self.given = len(feeds)
-        self.signature = [tf.TensorSpec(feed.shape, feed.dtype) for feed in feeds]
+        self.feeds = feeds
+        self.sparse = any(feed.sparse for feed in feeds)
+        self.signature = [spec for feed in feeds for spec in matrices.signature(feed)]
+        self.given = len(self.signature)
         if plan.draws:
             self.signature.append(tf.TensorSpec((len(plan.draws),), tf.int64))
         self.first = self.built(empty=False)
@@ -200,7 +270,12 @@ class Compiled:
         with tf.init_scope(), cleared(), building(graph):
             # Calls go to what is inside of tf.function, which takes as long as some ten operations
             # to check its arguments. It is kept since its graph lives no longer.
-            function = tf.function(self.body, input_signature=self.signature, autograph=False)
+            function = tf.function(
+                self.body,
+                input_signature=self.signature,
+                autograph=False,
+                jit_compile=self.jit_compile,
+            )
             concrete = function.get_concrete_function()
         try:
             return graph, concrete.inference_fn.call_flat, concrete.captured_inputs, function
@@ -209,9 +284,17 @@ class Compiled:
 
     def body(self, *args: Any) -> list[Any]:
         """What a graph holds."""
+        if self.device is None:
+            return self.computed(*args)
+        with tf.device(self.device):
+            return self.computed(*args)
+
+    def computed(self, *args: Any) -> list[Any]:
+        """The outputs; the variables get their new values after all has been computed."""
         keys = tf.unstack(args[self.given]) if self.plan.draws else ()
         values = [variable.storage.read_value() for variable in self.plan.variables]
-        results = self.plan.run(args[: self.given], values, keys)
+        given = matrices.joined(self.feeds, args[: self.given])
+        results = self.plan.run(given, values, keys)
         results = [_tensor(result) for result in results]
         outputs, updates = results[: self.count], results[self.count :]
         updates = [
@@ -225,6 +308,8 @@ class Compiled:
         return outputs
 
     def __call__(self, natives: list[Any]) -> list[Any]:
+        if self.sparse:
+            natives = matrices.parts(natives)
         graph, call, captured, _ = self.first
         if graph.sensitive and any(0 in native.shape.as_list() for native in natives):
             self.second = self.second or self.built(empty=True)
@@ -238,7 +323,7 @@ class Compiled:
 
 
 def _tensor(value: Any) -> Any:
-    return value if isinstance(value, tf.Tensor) else tf.convert_to_tensor(value)
+    return value if isinstance(value, _VALUES) else tf.convert_to_tensor(value)
 
 
 def _holds_tensor(value: Any) -> bool:
@@ -250,11 +335,12 @@ def _holds_tensor(value: Any) -> bool:
 
 
 def _dynamic(value: Any) -> Any:
-    """Sizes beside a tensor as tensors of int32."""
+    """Sizes beside a tensor as tensors, integers in int32."""
     if isinstance(value, (list, tuple)):
         return type(value)(map(_dynamic, value))
-    if isinstance(value, (np.ndarray, np.integer)):
-        return tf.constant(np.asarray(value), tf.int32)
+    if isinstance(value, (np.ndarray, np.generic)):
+        array = np.asarray(value)
+        return tf.constant(array, tf.int32 if array.dtype.kind in "iu" else None)
     return value
 
 

@@ -62,5 +62,6 @@ def bias_add(x: Any, bias: Any, data_format: str | None = None) -> Any:
         if bias.shape.rank == 1:
             bias = tf.reshape(bias, [-1] + [1] * (rank - 2))
         else:
-            bias = tf.transpose(bias, (rank - 2, *range(rank - 2)))
+            sizes = tf.shape(bias)
+            bias = tf.reshape(bias, tf.concat([sizes[-1:], sizes[:-1]], 0))
     return add(x, bias)

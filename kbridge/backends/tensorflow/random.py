@@ -18,8 +18,14 @@ def _key(seed: Any) -> Any:
     return seed if seed.shape.rank else tf.stack([seed, tf.zeros_like(seed)])
 
 
+def _wide(dtype: str) -> str:
+    """The dtype to draw in: TensorFlow's half-precision numbers have few digits and no tails."""
+    return "float64" if dtype == "float64" else "float32"
+
+
 def random_normal(shape: Any, mean: float, stddev: float, dtype: str, seed: Any) -> Any:
-    return tf.random.stateless_normal(sizes(shape), _key(seed), mean, stddev, dtype)
+    key, used = _key(seed), _wide(dtype)
+    return tf.cast(tf.random.stateless_normal(sizes(shape), key, mean, stddev, used), dtype)
 
 
 def random_uniform(shape: Any, minval: float, maxval: float, dtype: str, seed: Any) -> Any:
@@ -28,7 +34,9 @@ def random_uniform(shape: Any, minval: float, maxval: float, dtype: str, seed: A
         bounds = int(minval), int(maxval)
         drawn = tf.random.stateless_uniform(sizes(shape), _key(seed), *bounds, used)
         return tf.cast(drawn, dtype)
-    values = tf.random.stateless_uniform(sizes(shape), _key(seed), minval, maxval, dtype)
+    ends = float(minval), float(maxval)
+    drawn = tf.random.stateless_uniform(sizes(shape), _key(seed), *ends, _wide(dtype))
+    values = tf.cast(drawn, dtype)
     if maxval <= minval:
         return values
     # Rounding may reach the upper end, which is not part of the range.
@@ -37,4 +45,6 @@ def random_uniform(shape: Any, minval: float, maxval: float, dtype: str, seed: A
 
 
 def truncated_normal(shape: Any, mean: float, stddev: float, dtype: str, seed: Any) -> Any:
-    return tf.random.stateless_truncated_normal(sizes(shape), _key(seed), mean, stddev, dtype)
+    key, used = _key(seed), _wide(dtype)
+    values = tf.random.stateless_truncated_normal(sizes(shape), key, mean, stddev, used)
+    return tf.cast(values, dtype)

@@ -33,9 +33,32 @@ def size(x: Any, name: str | None = None) -> Any:
 
 def reshape(x: Any, shape: Any) -> Any:
     try:
-        return tf.reshape(x, shape)  # it takes most forms of a shape itself
+        result = tf.reshape(x, shape)  # it takes most forms of a shape itself
     except REFUSED:
-        return tf.reshape(x, sizes(shape))
+        result = tf.reshape(x, sizes(shape))
+    return result if result.__class__ is EAGER else _same_count(x, shape, result)
+
+
+def _same_count(x: Any, shape: Any, result: Any) -> Any:
+    """``result``, checked where TensorFlow would leave out the reshape with its own check.
+
+    It does where all axes but one are known to stay, and takes this one to stay as well.
+    """
+    if None in (x.shape.rank, result.shape.rank) or x.shape.is_fully_defined():
+        return result
+    before, after = x.shape.as_list(), result.shape.as_list()
+    if 0 in after:
+        fits = tf.reduce_any(tf.equal(tf.shape(x), 0))
+    else:
+        axis, one = before.index(None), before.count(None) == 1 and len(before) == len(after)
+        if not one or before[:axis] + before[axis + 1 :] != after[:axis] + after[axis + 1 :]:
+            return result
+        given = sizes(shape)[axis]
+        if given.__class__ is int and given == -1:
+            return result
+        fits = tf.logical_or(tf.equal(given, -1), tf.equal(given, tf.shape(x)[axis]))
+    with tf.control_dependencies([tf.debugging.Assert(fits, ["reshape", tf.shape(x), shape])]):
+        return tf.identity(result)
 
 
 def permute_dimensions(x: Any, pattern: Any) -> Any:

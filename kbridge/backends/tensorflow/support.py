@@ -20,8 +20,15 @@ except ImportError:  # every result is then made fit for a gradient
         return False
 
 
-#: The class of a tensor that has a value, and all whose values need no graph.
-EAGER = type(tf.constant(0))
+try:
+    # Their names are not public; a first tensor and variable, from which to take their classes,
+    # would start the devices.
+    from tensorflow.python.framework.ops import EagerTensor as EAGER
+    from tensorflow.python.ops.resource_variable_ops import ResourceVariable as VARIABLE
+except ImportError:
+    EAGER, VARIABLE = type(tf.constant(0)), type(tf.Variable(0))
+
+#: All whose values need no graph, EAGER being the class of a tensor that has a value.
 VALUES = frozenset({EAGER, float, int, bool, type(None)})
 #: What TensorFlow raises, at once or while it builds a graph, for what it does not take.
 REFUSED = (TypeError, ValueError, tf.errors.OpError)

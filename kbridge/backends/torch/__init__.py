@@ -2,19 +2,40 @@
 
 from kbridge.backends.kit import install
 from kbridge.backends.torch import (
+    control,
     conv,
     creation,
+    ctc,
     elementwise,
     linalg,
     nn,
+    pooling,
+    printing,
     random,
     reduction,
+    resizing,
     shaping,
+    sparse,
 )
 from kbridge.backends.torch.engine import TorchEngine
 
 install(
     globals(),
     TorchEngine(),
-    [conv, creation, elementwise, linalg, nn, random, reduction, shaping],
+    [
+        control,
+        conv,
+        creation,
+        ctc,
+        elementwise,
+        linalg,
+        nn,
+        pooling,
+        printing,
+        random,
+        reduction,
+        resizing,
+        shaping,
+        sparse,
+    ],
 )

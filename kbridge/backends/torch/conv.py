@@ -1,4 +1,4 @@
-"""Convolution and pooling on PyTorch, whose functions want the channels before the rows.
+"""Convolution on PyTorch, whose functions want the channels before the spatial axes.
 
 A permuted view of a channels-last tensor is in PyTorch's own "channels last" memory format, for
 which it has kernels: nothing is copied.
@@ -6,82 +6,156 @@ which it has kernels: nothing is copied.
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 
+from kbridge.api.rules import as_data_format
 from kbridge.backends.torch.values import channels_last
 from kbridge.errors import ArgumentError, ShapeError
+from kbridge.symbolic import conv_shapes
 from kbridge.symbolic.conv_shapes import check_padding, same_padding, tuple_of
 
+_CONV = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
+_TRANSPOSE = {2: F.conv_transpose2d, 3: F.conv_transpose3d}
+#: By the number of spatial axes: a tensor as PyTorch takes it, and back; the same of a kernel.
+_SECOND = {n: (0, n + 1, *range(1, n + 1)) for n in (1, 2, 3)}
+_LAST = {n: (0, *range(2, n + 2), 1) for n in (1, 2, 3)}
+_KERNEL = {n: (n + 1, n, *range(n)) for n in (1, 2, 3)}
 
-def conv2d(
+
+def _channels_second(x: Any, data_format: Any, n: int) -> tuple[Any, bool]:
+    """``x`` as PyTorch takes it, and whether its channels were the last axis."""
+    if x.dim() != n + 2:  # PyTorch would take an image without the batch
+        raise ShapeError(f"an input of rank {n + 2} is needed, got {tuple(x.shape)}")
+    last = channels_last(data_format)
+    return (x.permute(_SECOND[n]) if last else x), last
+
+
+def _sizes(value: Any, n: int) -> Any:
+    """``n`` sizes; PyTorch refuses what is no size."""
+    return value if value.__class__ is tuple and len(value) == n else tuple_of(value, n, "sizes")
+
+
+def _convolved(
+    x: Any, weights: Any, groups: int, strides: Any, padding: Any, dilation: Any, n: int
+) -> Any:
+    """A convolution in PyTorch's own layout."""
+    steps, gaps = _sizes(strides, n), _sizes(dilation, n)
+    if max(steps) > 1 and max(gaps) > 1:
+        raise ArgumentError("strides and dilation_rate cannot both be above 1")
+    around: Any = [0] * n
+    rule = check_padding(padding, causal=n == 1)
+    if rule == "same":
+        axes = zip(x.shape[2:], weights.shape[2:], steps, gaps, strict=True)
+        pairs = [same_padding(*axis) for axis in axes]
+        around = [before for before, _ in pairs]
+        more = [(0, after - before) for before, after in reversed(pairs)]
+        if any(after for _, after in more):
+            x = torch.constant_pad_nd(x, [size for pair in more for size in pair])
+    elif rule == "causal":
+        x = torch.constant_pad_nd(x, ((weights.shape[2] - 1) * gaps[0], 0))
+    return _CONV[n](x, weights, None, steps, around, gaps, groups)
+
+
+def _convolution(n: int) -> Callable[..., Any]:
+    """The function of the contract for ``n`` spatial axes."""
+
+    def conv(
+        x: Any,
+        kernel: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        data_format: str | None = None,
+        dilation_rate: Any = 1,
+    ) -> Any:
+        x, last = _channels_second(x, data_format, n)
+        weights = kernel.permute(_KERNEL[n])
+        result = _convolved(x, weights, 1, strides, padding, dilation_rate, n)
+        return result.permute(_LAST[n]) if last else result
+
+    return conv
+
+
+conv1d, conv2d, conv3d = map(_convolution, (1, 2, 3))
+
+
+def depthwise_conv2d(
     x: Any,
-    kernel: Any,
+    depthwise_kernel: Any,
     strides: Any = (1, 1),
     padding: str = "valid",
     data_format: str | None = None,
     dilation_rate: Any = (1, 1),
 ) -> Any:
-    x, last = _channels_second(x, data_format)
-    steps, gaps = _pair(strides), _pair(dilation_rate)
-    if max(steps) > 1 and max(gaps) > 1:
-        raise ArgumentError("strides and dilation_rate cannot both be above 1")
-    around = [0, 0]
-    if check_padding(padding) == "same":
-        pairs = _around(x, kernel.shape[:2], steps, gaps)
-        around = [before for before, _ in pairs]
-        (top, bottom), (left, right) = pairs
-        if (top, left) != (bottom, right):
-            x = torch.constant_pad_nd(x, (0, right - left, 0, bottom - top))
-    result = F.conv2d(x, kernel.permute(3, 2, 0, 1), None, steps, around, gaps)
+    x, last = _channels_second(x, data_format, 2)
+    rows, columns, channels, multiplier = depthwise_kernel.shape
+    weights = depthwise_kernel.permute(2, 3, 0, 1).reshape(channels * multiplier, 1, rows, columns)
+    result = _convolved(x, weights, channels, strides, padding, dilation_rate, 2)
     return result.permute(0, 2, 3, 1) if last else result
 
 
-def _channels_second(x: Any, data_format: Any) -> tuple[Any, bool]:
-    """``x`` as PyTorch takes it, and whether its channels were the last axis."""
-    if x.dim() != 4:  # PyTorch would take an image without the batch
-        raise ShapeError(f"an input of rank 4 is needed, got {tuple(x.shape)}")
-    last = channels_last(data_format)
-    return (x.permute(0, 3, 1, 2) if last else x), last
+# --- transposed ----------------------------------------------------------------------------------
 
 
-def _pair(value: Any) -> Any:
-    """Two sizes; PyTorch refuses what is no size."""
-    return value if value.__class__ is tuple and len(value) == 2 else tuple_of(value, 2, "sizes")
+@lru_cache(1024)
+def _edges(
+    x: Any, kernel: Any, target: Any, steps: Any, padding: Any, data_format: Any, gaps: Any, n: int
+) -> tuple[list[int], list[int], list[int]]:
+    """What a transposed convolution cuts off before and after, and what it adds at the end."""
+    shape: Any = conv_shapes.conv_transpose(x, kernel, target, steps, padding, data_format, gaps, n)
+    spatial = shape[1:-1] if data_format == "channels_last" else shape[2:]
+    before, more, beyond = [], [], []
+    for size, width, step, gap in zip(spatial, kernel, steps, gaps, strict=False):
+        start, end = same_padding(size, width, step, gap) if padding == "same" else (0, 0)
+        # What no window of the convolution reached at the end stays zero; where one reached
+        # further into the padding than at the start, the result is cut.
+        rest = (start + size + end - (width - 1) * gap - 1) % step + start - end
+        before.append(start)
+        more.append(max(rest, 0))
+        beyond.append(min(rest, 0))
+    return before, more, beyond
 
 
-def _around(x: Any, sizes: Any, steps: Any, gaps: Any = (1, 1)) -> list[tuple[int, int]]:
-    """The padding of the last two axes."""
-    axes = zip(x.shape[2:], sizes, steps, gaps, strict=True)
-    return [same_padding(*axis) for axis in axes]
+def _transpose(x: Any, kernel: Any, output_shape: Any, n: int, *how: Any) -> Any:
+    strides, padding, data_format, dilation = how
+    steps, gaps = _sizes(strides, n), _sizes(dilation, n)
+    target = tuple([None if size is None else operator.index(size) for size in output_shape])
+    layout = as_data_format(data_format)
+    shapes = tuple(x.shape), tuple(kernel.shape)
+    before, more, beyond = _edges(*shapes, target, steps, padding, layout, gaps, n)
+    x, last = _channels_second(x, layout, n)
+    # In one piece, which the gradient by the kernel in float64 needs.
+    weights = kernel.permute(_KERNEL[n]).contiguous()
+    result = _TRANSPOSE[n](x, weights, None, steps, before, more, 1, gaps)
+    for axis, rest in enumerate(beyond, 2):
+        if rest:
+            result = result.narrow(axis, 0, result.shape[axis] + rest)
+    return result.permute(_LAST[n]) if last else result
 
 
-def pool2d(
+def conv2d_transpose(
     x: Any,
-    pool_size: Any,
+    kernel: Any,
+    output_shape: Any,
     strides: Any = (1, 1),
     padding: str = "valid",
     data_format: str | None = None,
-    pool_mode: str = "max",
+    dilation_rate: Any = (1, 1),
 ) -> Any:
-    x, last = _channels_second(x, data_format)
-    sizes, steps = _pair(pool_size), _pair(strides)
-    same = check_padding(padding) == "same"
-    around, first = [0, 0], [0, 0]
-    if same:
-        # PyTorch pads both sides alike. One row more at the end is what ceil_mode adds where the
-        # stride is above 1; else one is added at both ends, and the first window left out.
-        for axis, (before, after) in enumerate(_around(x, sizes, steps)):
-            first[axis] = after - before if steps[axis] == 1 else 0
-            around[axis] = before + first[axis]
-    if pool_mode == "max":
-        result = F.max_pool2d(x, sizes, steps, around, ceil_mode=same)
-    elif pool_mode == "avg":
-        result = F.avg_pool2d(x, sizes, steps, around, same, count_include_pad=False)
-    else:
-        raise ArgumentError(f'pool_mode must be "max" or "avg", got {pool_mode!r}')
-    if any(first):
-        result = result[:, :, first[0] :, first[1] :]
-    return result.permute(0, 2, 3, 1) if last else result
+    return _transpose(x, kernel, output_shape, 2, strides, padding, data_format, dilation_rate)
+
+
+def conv3d_transpose(
+    x: Any,
+    kernel: Any,
+    output_shape: Any,
+    strides: Any = (1, 1, 1),
+    padding: str = "valid",
+    data_format: str | None = None,
+) -> Any:
+    return _transpose(x, kernel, output_shape, 3, strides, padding, data_format, 1)

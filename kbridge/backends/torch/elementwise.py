@@ -99,10 +99,6 @@ def where(condition: Any, x: Any, y: Any) -> Any:
     return torch.where(condition if condition.dtype is torch.bool else condition != 0, x, y)
 
 
-def choose(condition: Any, x: Any, y: Any) -> Any:
-    return x if condition else y
-
-
 def cast(x: Any, dtype: str) -> Any:
     return x.to(TORCH[dtype])
 

@@ -19,13 +19,18 @@ import torch
 
 from kbridge.api.declare import Operation
 from kbridge.backends.engine import Engine
-from kbridge.backends.torch.random import key
+from kbridge.backends.torch import linalg
+from kbridge.backends.torch import sparse as matrices
+from kbridge.backends.torch.random import at_step, key
 from kbridge.backends.torch.values import TORCH
 from kbridge.errors import ArgumentError
-from kbridge.symbolic import dtypes
+from kbridge.symbolic import dtypes, sections
 
 _set_recording = torch._C._set_grad_enabled  # what torch.no_grad() calls, without its object
+_is_recording = torch.is_grad_enabled
 _is_inference = torch.is_inference_mode_enabled
+# Whether autocast is on for any device; its name is not documented.
+_may_cast = getattr(torch._C, "_is_any_autocast_enabled", lambda: True)
 
 
 class TorchEngine(Engine):
@@ -36,12 +41,19 @@ class TorchEngine(Engine):
     tensor_class = torch.Tensor
     subclasses = (torch.nn.Parameter,)
     autodiff = "tape"
+    sparse = matrices
+    in_plans = MappingProxyType({linalg.dot: linalg.dot_in_plans})
     #: ``compile``: True, or a dictionary of options of ``torch.compile``.
-    options = MappingProxyType({"compile": False})
+    options = MappingProxyType({"compile": False, "device": None})
 
     def __init__(self) -> None:
         super().__init__()
         self.plan_names.update(tracing=tracing, track=track, differentiate=differentiate)
+        self.feed_names = {
+            **self.feed_names,
+            "from_numpy": torch.from_numpy,
+            "is_inference": _is_inference,
+        }
 
     # --- values ---------------------------------------------------------------------------------
 
@@ -61,6 +73,18 @@ class TorchEngine(Engine):
         if not (flags.writeable and flags.forc):  # else PyTorch warns, or refuses
             array = np.array(array, order="C")
         return _tensor(array)
+
+    def quick_feed(self, dtype: str) -> tuple[str, str]:
+        if dtype == "bfloat16":
+            return super().quick_feed(dtype)
+        test = "(flags := {0}.flags).writeable and flags.forc and not is_inference()"
+        return test, "from_numpy({})"
+
+    def hand_out(self, results: list[Any]) -> list[Any]:
+        try:
+            return [np.array(result.numpy()) for result in results]
+        except (AttributeError, RuntimeError, TypeError):  # not a plain tensor on the host
+            return super().hand_out(results)
 
     def cast(self, native: Any, dtype: str) -> Any:
         return native.to(TORCH[dtype])
@@ -98,15 +122,29 @@ class TorchEngine(Engine):
         return _unrecorded(super().compile(plan, feeds, count, targets, options))
 
     def jit(self, plan: Any, feeds: Sequence[Any], options: dict[str, Any]) -> Callable[..., Any]:
-        chosen = options["compile"]
+        chosen, device = options["compile"], options["device"]
+        if device is not None:
+            return _on_device(self.compiled(plan.run, chosen), plan.run, self.device(device))
+        return self.compiled(plan.run, chosen)
+
+    def device(self, given: Any) -> Any:
+        """The option ``device`` as PyTorch's own object."""
+        try:
+            return torch.empty(0, device=given).device
+        except (AssertionError, RuntimeError, TypeError) as error:
+            known = ["cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
+            raise self.no_device(given, known) from error
+
+    def compiled(self, run: Callable[..., Any], chosen: Any) -> Callable[..., Any]:
+        """A plan's function as the option ``compile`` asks."""
         if not chosen:
-            return plan.run
+            return run
         if chosen is not True and not isinstance(chosen, dict):
             raise ArgumentError(
                 f"K.function: compile must be True, False or a dictionary of options of "
                 f"torch.compile, not {chosen!r}."
             )
-        return _compiled(plan.run, {} if chosen is True else chosen)
+        return _compiled(run, {} if chosen is True else chosen)
 
     def run_now(self, plan: Any, variables: list[Any], keys: list[int]) -> list[Any]:
         if plan.differentiates and _is_inference():
@@ -119,10 +157,15 @@ class TorchEngine(Engine):
         with _own_mode(), torch.no_grad():
             yield
 
+    # --- loops ----------------------------------------------------------------------------------
+
+    unstack = staticmethod(torch.unbind)
+    stack = staticmethod(torch.stack)
+
     # --- random ---------------------------------------------------------------------------------
 
-    def draw_key(self, seed: int, position: int) -> int:
-        return key(seed, position)
+    def draw_key(self, seed: int, position: Any) -> int:
+        return key(seed, at_step(*position) if type(position) is tuple else position)
 
     # --- dispatch -------------------------------------------------------------------------------
 
@@ -165,14 +208,16 @@ def _unrecorded(program: Callable[[list[Any]], list[Any]]) -> Callable[[list[Any
 
     @functools.wraps(program)
     def run(natives: list[Any]) -> list[Any]:
-        if _is_inference() or _autocast():
+        if _is_inference() or (_may_cast() and _autocast()):
             with _own_mode():
                 return run(natives)
-        before = tracing(False)
+        if not _is_recording():
+            return program(natives)
+        _set_recording(False)
         try:
             return program(natives)
         finally:
-            _set_recording(before)
+            _set_recording(True)
 
     return run
 
@@ -194,7 +239,10 @@ def _own_mode() -> Iterator[None]:
 
 
 #: Prefixes of what torch.compile must not look into: sizes on the host, draws, the tape.
-_OPAQUE = ("h_", "f_shape", "f_size", "f_random", "f_truncated", "from_host", "draw_key")
+_OPAQUE = (
+    *("h_", "f_shape", "f_size", "f_random", "f_truncated", "f_print"),
+    *("f_sparse", "from_host", "draw_key"),
+)
 _TAPE = ("tracing", "track", "differentiate")
 
 
@@ -208,9 +256,26 @@ def _compiled(run: Callable[..., Any], options: dict[str, Any]) -> Callable[...,
     return compiled
 
 
+def _on_device(
+    run: Callable[..., Any], plan_run: Callable[..., Any], device: Any
+) -> Callable[..., Any]:
+    """The function of a plan, with its constants and all that it is given on ``device``."""
+    for names in sections.namespaces(plan_run):
+        for name, value in names.items():
+            if isinstance(value, torch.Tensor):
+                names[name] = value.to(device)
+
+    def placed(feeds: Any, variables: Any, keys: Any) -> Any:
+        with device:  # what primitives make anew
+            return run([f.to(device) for f in feeds], [v.to(device) for v in variables], keys)
+
+    return placed
+
+
 def track(x: Any) -> Any:
     """``x`` as a tensor whose gradient can be asked for."""
-    if x.requires_grad:
+    # A view of a variable made without recording says that it requires a gradient, and gets none.
+    if x.requires_grad and (x.grad_fn is not None or not x._is_view()):
         return x
     return (x.clone() if x.is_inference() else x.detach()).requires_grad_()
 

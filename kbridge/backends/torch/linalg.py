@@ -20,6 +20,11 @@ def dot(x: Any, y: Any) -> Any:
     return torch.tensordot(x, y, ([-1], [-2]))  # matmul would broadcast the leading axes
 
 
+def dot_in_plans(x: Any, y: Any) -> Any:
+    """PyTorch's own function for matrices."""
+    return torch.mm if len(x.shape) == 2 == len(y.shape) else None
+
+
 def batch_dot(x: Any, y: Any, axes: Any = None) -> Any:
     if axes is None and x.dim() == y.dim() == 3:
         return torch.bmm(x, y)

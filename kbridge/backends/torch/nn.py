@@ -45,7 +45,9 @@ def bias_add(x: Any, bias: Any, data_format: str | None = None) -> Any:
     if width == 1 < rank and bias.shape[0] == x.shape[channels]:
         return torch.add(x, bias if channels == rank - 1 else bias.reshape(-1, *[1] * (rank - 2)))
     if width == rank - 1 > 1:
-        result = torch.add(x, bias if channels == rank - 1 else bias.movedim(-1, 0))
+        if channels != rank - 1:
+            bias = bias.reshape(bias.shape[-1:] + bias.shape[:-1])
+        result = torch.add(x, bias)
         if result.shape == x.shape:
             return result
     raise ShapeError(f"a bias {tuple(bias.shape)} does not fit {tuple(x.shape)}")

@@ -34,6 +34,17 @@ def key(seed: int, position: int) -> int:
     return _mixed(position * high_factor + high_offset & _WORD) << 32 | low
 
 
+def at_step(position: int, *steps: int) -> int:
+    """The position in a stream of a draw at a step of a loop.
+
+    The golden section spreads the positions so evenly that steps of other calls are met only
+    after some 2^31 of them.
+    """
+    for step in steps:
+        position = position * 0x9E3779B1 + step & _WORD
+    return position
+
+
 def _mixed(n: int) -> int:
     """The finaliser of MurmurHash3, a bijection of the 32-bit numbers."""
     n = (n ^ n >> 16) * 0x85EBCA6B & _WORD
@@ -47,7 +58,8 @@ def _empty(shape: Any, dtype: str) -> Any:
 
 
 def _generator(seed: Any) -> Any:
-    return torch.Generator().manual_seed(int(seed))
+    device = torch.get_default_device()  # where K.function(device=...) computes
+    return torch.Generator("cpu" if device.type == "meta" else device).manual_seed(int(seed))
 
 
 def random_normal(shape: Any, mean: float, stddev: float, dtype: str, seed: Any) -> Any:

@@ -11,6 +11,7 @@ from kbridge import config
 from kbridge.backends.torch.values import TORCH, ints
 from kbridge.errors import IndexRangeError, ShapeError
 from kbridge.symbolic.host import host_ints
+from kbridge.symbolic.shapes import empty_reshape
 
 expand_dims = torch.unsqueeze
 concatenate = torch.cat
@@ -27,7 +28,13 @@ def size(x: Any, name: str | None = None) -> Any:
 
 
 def reshape(x: Any, shape: Any) -> Any:
-    return torch.reshape(x, shape if shape.__class__ is tuple else ints(shape))
+    try:
+        return torch.reshape(x, shape if shape.__class__ is tuple else ints(shape))
+    except RuntimeError:
+        target = ints(shape)
+        if x.numel() or 0 not in target or -1 not in target:
+            raise
+        return torch.reshape(x, empty_reshape(x.shape, target))
 
 
 def permute_dimensions(x: Any, pattern: Any) -> Any:

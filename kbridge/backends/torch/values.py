@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any
 
 import torch
@@ -16,7 +17,7 @@ def ints(value: Any) -> tuple[int, ...]:
     """A shape, an axis order or repeats as a tuple of ints, from any form that they may have."""
     if hasattr(value, "tolist"):
         value = value.tolist()
-    return tuple(map(int, value)) if isinstance(value, (list, tuple)) else (int(value),)
+    return tuple(map(index, value)) if isinstance(value, (list, tuple)) else (index(value),)
 
 
 def beside(number: float, tensor: Any) -> Any:

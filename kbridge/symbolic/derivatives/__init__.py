@@ -11,8 +11,23 @@ from kbridge.symbolic.derivatives import (
     elementwise,
     linalg,
     nn,
+    pooling,
+    printing,
     reduction,
     shaping,
+    sparse,
 )
 
-__all__ = ["adjoint", "control", "conv", "elementwise", "linalg", "nn", "reduction", "shaping"]
+__all__ = [
+    "adjoint",
+    "control",
+    "conv",
+    "elementwise",
+    "linalg",
+    "nn",
+    "pooling",
+    "printing",
+    "reduction",
+    "shaping",
+    "sparse",
+]

@@ -45,9 +45,12 @@ def _bias(K: Any, g: Any, y: Any, x: Any, bias: Any, data_format: str) -> Any:
     axis = 1 if data_format == "channels_first" else rank - 1
     if len(bias.shape) == 1:
         return K.sum(g, axis=tuple(a for a in range(rank) if a != axis))
-    if axis != rank - 1:
-        g = K.permute_dimensions(g, [*(a for a in range(rank) if a != axis), axis])
-    return shrink(K, g, bias, (bias, g))
+    if axis == rank - 1:
+        return shrink(K, g, bias, (bias, g))
+    run = K.shape(bias)
+    sizes = [run[a] if size is None else size for a, size in enumerate(bias.shape)]
+    laid = K.reshape(bias, [sizes[-1], *sizes[:-1]])
+    return K.reshape_like(shrink(K, g, laid, (laid, g)), bias)
 
 
 rule("relu", _relu, _relu_slope)

@@ -1,0 +1,9 @@
+"""Choices on PyTorch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def choose(condition: Any, x: Any, y: Any) -> Any:
+    return x if condition else y
