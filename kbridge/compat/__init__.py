@@ -1,0 +1,1 @@
+"""Getting on with programs of another age: see :mod:`kbridge.compat.keras2`."""
