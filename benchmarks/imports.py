@@ -1,4 +1,7 @@
-"""What ``import kbridge.api`` costs over importing the engine alone, in paired processes."""
+"""What ``import kbridge.api`` and ``import keras`` cost over importing the engine alone.
+
+Each is a process of its own, in turns.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ import subprocess
 import sys
 import tempfile
 
-ENGINES = ("numpy", "torch", "jax", "tensorflow")
+from benchmarks.engines import installed
+from benchmarks.report import Row
 
 _TIMED = (
     "import time; start = time.perf_counter(); import {module}; print(time.perf_counter() - start)"
@@ -33,30 +37,32 @@ def _seconds(module: str, engine: str, home: str) -> float:
     return float(done.stdout.splitlines()[-1])
 
 
-def added(engine: str, rounds: int = 7) -> tuple[float, float]:
-    """Median seconds of importing the engine, and median of what kbridge adds to it."""
+def measure(engine: str, rounds: int) -> dict[str, list[float]]:
+    """Seconds of each round: the engine alone, with kbridge, and Keras 3 on that engine."""
     base = "jax, jax.numpy" if engine == "jax" else engine
+    modules = {"alone": base, "kbridge": "kbridge.api"}
+    if importlib.util.find_spec("keras") is not None:
+        modules["keras"] = "keras"
     with tempfile.TemporaryDirectory() as home:
-        _seconds(base, engine, home)  # fills the file cache
-        _seconds("kbridge.api", engine, home)
-        pairs = [
-            (_seconds(base, engine, home), _seconds("kbridge.api", engine, home))
-            for _ in range(rounds)
-        ]
-    return (
-        statistics.median(alone for alone, _ in pairs),
-        statistics.median(both - alone for alone, both in pairs),
-    )
+        for module in modules.values():  # fills the file cache
+            _seconds(module, engine, home)
+        times: dict[str, list[float]] = {name: [] for name in modules}
+        for _ in range(rounds):
+            for name, module in modules.items():
+                times[name].append(_seconds(module, engine, home))
+    return times
 
 
-def main() -> None:
-    """Measure and print every installed engine."""
-    print("\nimport: milliseconds that 'import kbridge.api' adds to importing the engine")
-    for engine in ENGINES:
-        if importlib.util.find_spec(engine) is not None:
-            alone, extra = added(engine)
-            print(f"{engine:12}{alone * 1e3:9.0f}{extra * 1e3:+9.1f}")
-
-
-if __name__ == "__main__":
-    main()
+def rows(quick: bool) -> list[Row]:
+    found = []
+    for engine in installed():
+        times = measure(engine, 1 if quick else 5)
+        alone = times.pop("alone")
+        for name, series in times.items():
+            added = sorted(1e3 * (b - a) for a, b in zip(alone, series, strict=True))
+            title = f"import {'kbridge.api' if name == 'kbridge' else name}"
+            row = Row("import", engine, title, "engine", what="ms added")
+            row.ratio, row.low, row.high = statistics.median(added), added[0], added[-1]
+            row.base, row.goal = statistics.median(alone), 40.0 if name == "kbridge" else None
+            found.append(row)
+    return found

@@ -56,3 +56,40 @@ def compare(
         for a, b in zip(forward, backward, strict=True)
     ]
     return [(median, median - medians[0]) for median in medians]
+
+
+def ratios(
+    statements: list[str], names: dict[str, Any], seconds: float = 0.6
+) -> list[dict[str, float]]:
+    """How many times as long as the first statement each takes: the median, and the quartiles.
+
+    The statements take turns call by call, in one order and in the other; each call is divided by
+    the call of the first that stands beside it. ``base`` are the seconds of the first.
+    """
+    orders = (interleaved(statements, names), interleaved(statements[::-1], names))
+    once = sum(statistics.median(series) for series in orders[0](3)) * 1e-9
+    count = max(3, int(seconds / 2 / max(once, 1e-7)))
+    for timed in orders:
+        timed(min(count, 50))
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        forward, backward = orders[0](count), orders[1](count)[::-1]
+    finally:
+        if enabled:
+            gc.enable()
+    series = [a + b for a, b in zip(forward, backward, strict=True)]
+    base = statistics.median(series[0])
+    found = []
+    for times in series:
+        parts = sorted(b / a for a, b in zip(series[0], times, strict=True))
+        quarter = len(parts) // 4
+        found.append(
+            {
+                "base": base * 1e-9,
+                "ratio": statistics.median(times) / base,
+                "low": parts[quarter],
+                "high": parts[-1 - quarter],
+            }
+        )
+    return found
