@@ -298,9 +298,9 @@ def function(
     two for one variable the last counts, and if the call fails there are none. Random tensors are
     drawn anew at each call.
 
-    ``kwargs`` are options of the engine; one that it lacks raises ArgumentError. Every engine takes
-    ``device``, where the function computes (as the engine writes it, ``"cpu"`` on each): what is
-    fed goes there at each call, and a variable that the function updates stays there. PyTorch
+    ``kwargs`` are options of the engine; one that it lacks raises ArgumentError. The built-in engines
+    take ``device``, where the function computes (as the engine writes it, ``"cpu"`` on each): what
+    is fed goes there at each call, and a variable that the function updates stays there. PyTorch
     also takes ``compile``, True or options of ``torch.compile``; TensorFlow ``jit_compile``, for
     XLA; JAX ``donate``, which gives it the old buffers of the variables updated. All are off by
     default.

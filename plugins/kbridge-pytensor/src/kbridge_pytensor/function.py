@@ -1,0 +1,173 @@
+"""``K.function``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytensor.tensor as pt
+
+from kbridge.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    FeedError,
+    GraphError,
+    KBridgeError,
+    ShapeError,
+)
+from kbridge.symbolic import structure
+from kbridge.symbolic.function import Update
+from kbridge_pytensor.engine import compiled, contract, engine
+from kbridge_pytensor.graph import _need_variable, _open
+
+#: Keyword arguments of ``pytensor.function`` that ``K.function`` passes on.
+OPTIONS = ("mode", "profile", "allow_input_downcast")
+
+
+class _Fed:
+    """A tensor that is fed, as the checks of :meth:`Engine.feed_array` take it."""
+
+    def __init__(self, tensor: Any) -> None:
+        self.tensor = tensor
+        self.shape = engine.shape(tensor)
+        self.dtype = engine.dtype(tensor)
+
+    def __repr__(self) -> str:
+        return repr(self.tensor)
+
+
+class Function:
+    """A callable over arrays. It is compiled once for each learning phase."""
+
+    def __init__(
+        self, inputs: Any, outputs: Any, updates: Any, name: str | None, options: dict[str, Any]
+    ) -> None:
+        self.name = name or "function"
+        unknown = sorted(set(options) - set(OPTIONS))
+        if unknown:
+            raise ArgumentError(
+                f"K.function: invalid argument {unknown[0]!r} for {self.name!r} on PyTensor. "
+                f"Options of this backend: {', '.join(OPTIONS)}."
+            )
+        self.options = options
+        self.single = engine.is_native(inputs)
+        self.inputs = [inputs] if self.single else inputs
+        self.outputs = outputs
+        flat = structure.flatten(self.inputs)
+        for position, tensor in enumerate(flat):
+            if not engine.is_native(tensor) and not isinstance(tensor, (bool, int, np.integer)):
+                raise ArgumentTypeError(
+                    f"K.function: input {position} must be a placeholder or another symbolic "
+                    f"tensor, not {type(tensor).__name__}: {tensor!r:.80}"
+                )
+        self.phase = next((i for i, t in enumerate(flat) if _is_phase(t)), None)
+        self.fed = [t for i, t in enumerate(flat) if i != self.phase]
+        if len(set(self.fed)) < len(self.fed):
+            twice = next(t for t in self.fed if self.fed.count(t) > 1)
+            raise FeedError(
+                f"K.function: {twice!r} is given twice in inputs; list each tensor once."
+            )
+        self.checks = [_Fed(tensor) for tensor in self.fed]
+        fetched = self._fetched(structure.flatten(outputs))
+        self.updates = self._updates(updates or ())
+        #: Metrics are computed after the updates.
+        self.late = [bool(getattr(t, "_is_metric", False)) for t in fetched]
+        self.early = [t for t, late in zip(fetched, self.late, strict=True) if not late]
+        self.after = [t for t, late in zip(fetched, self.late, strict=True) if late]
+        missing = _open([*fetched, *(v for _, v in self.updates)], self.fed)
+        if missing is not None:
+            raise GraphError(
+                f"K.function: an output or update needs {missing!r}, which is not fed. Add it to "
+                f"the inputs of K.function."
+            )
+        self.programs: dict[int, Any] = {}
+
+    def _fetched(self, outputs: list[Any]) -> list[Any]:
+        for position, tensor in enumerate(outputs):
+            if tensor is None:
+                raise GraphError(
+                    f"K.function: output {position} is None. K.gradients gives None where there "
+                    f"is no differentiable path from the variable to the loss."
+                )
+        return [t if engine.is_native(t) else contract.operand(t) for t in outputs]
+
+    def _updates(self, updates: Any) -> list[tuple[Any, Any]]:
+        pairs: dict[Any, Any] = {}
+        for position, pair in enumerate([updates] if isinstance(updates, Update) else updates):
+            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+                raise ArgumentTypeError(
+                    f"K.function: update {position} must be a (variable, new value) pair or the "
+                    f"result of K.update, not {pair!r:.80}"
+                )
+            variable, value = pair
+            _need_variable(variable, f"K.function: update {position}")
+            if value is None:
+                raise GraphError(f"K.function: the new value of {variable} is None.")
+            pairs.pop(variable, None)  # of several updates of one variable the last counts
+            pairs[variable] = self._new_value(variable, contract.operand(value))
+        return list(pairs.items())
+
+    @staticmethod
+    def _new_value(variable: Any, value: Any) -> Any:
+        wanted, found = variable._keras_shape, engine.shape(value)
+        if len(found) != len(wanted) or any(
+            s is not None and s != w for s, w in zip(found, wanted, strict=True)
+        ):
+            raise ShapeError(
+                f"K.update: the variable {variable.name!r} has the shape {wanted}, its new value "
+                f"{found}; an update keeps the shape."
+            )
+        value = contract.native["cast"](value, variable.type.dtype)
+        return value if None not in found else pt.specify_shape(value, wanted)
+
+    def _compiled(self, phase: int) -> Any:
+        """The function for one learning phase: in branches that it decides one is left."""
+        given = {engine.phase: pt.constant(np.bool_(phase), dtype="bool")}
+        inputs = []
+        for tensor in self.fed:
+            fresh = tensor.type()
+            inputs.append(fresh)
+            given[tensor] = fresh
+        options = {**self.options, "givens": given}
+        early = compiled(inputs, self.early, updates=self.updates, **options)
+        after = compiled(inputs, self.after, **options) if self.after else None
+        return early, after
+
+    def __call__(self, *values: Any) -> Any:
+        flat = self._flat(values)
+        phase = 0 if self.phase is None else int(bool(np.all(flat.pop(self.phase))))
+        arrays = [
+            engine.feed_array(value, check, self.name)
+            for value, check in zip(flat, self.checks, strict=True)
+        ]
+        if phase not in self.programs:
+            self.programs[phase] = self._compiled(phase)
+        early, after = self.programs[phase]
+        try:
+            first = iter(early(*arrays))
+            then = iter(after(*arrays) if after is not None else ())
+        except KBridgeError:
+            raise
+        except (ValueError, AssertionError) as error:
+            text = str(error).partition("\n")[0]
+            raise ShapeError(f"{self.name}: sizes do not fit at the run: {text}") from error
+        results = [next(then if late else first) for late in self.late]
+        return structure.pack(self.outputs, [np.array(result) for result in results])
+
+    def _flat(self, values: Any) -> list[Any]:
+        if self.single and len(values) == 1:
+            (value,) = values
+            return list(value) if isinstance(value, (list, tuple)) and len(value) == 1 else [value]
+        given = values[0] if len(values) == 1 else list(values)
+        return structure.flatten_like(self.inputs, given, self.name)
+
+
+def _is_phase(tensor: Any) -> bool:
+    return tensor is engine.phase or not engine.is_native(tensor)
+
+
+@contract.own
+def function(
+    inputs: Any, outputs: Any, updates: Any = None, name: str | None = None, **kwargs: Any
+) -> Any:
+    return Function(inputs, outputs, updates, name, kwargs)

@@ -1,0 +1,198 @@
+"""PyTensor as a backend: the tensors are its own, and K functions and PyTensor's mix."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import kbridge_pytensor
+import numpy as np
+import pytensor
+import pytensor.tensor as pt
+import pytest
+
+import kbridge
+from kbridge import errors
+
+K: Any = kbridge.load_backend("pytensor")
+FAST = {"mode": pytensor.compile.mode.Mode(linker="vm", optimizer=None)}
+
+
+def run(inputs: Any, outputs: Any, values: Any, updates: Any = None) -> Any:
+    return K.function(inputs, outputs, updates, **FAST)(values)
+
+
+# --- the module ----------------------------------------------------------------------------------
+
+
+def test_the_entry_point_leads_to_the_module_which_is_used_as_it_is() -> None:
+    before = dict(vars(kbridge_pytensor))
+    assert kbridge.load_backend("kbridge_pytensor").softmax is K.softmax
+    assert K.softmax is kbridge_pytensor.softmax
+    assert vars(kbridge_pytensor) == before
+
+
+def test_theano_finds_it() -> None:
+    program = "from kbridge import api as K; print(K.eval(K.square(K.constant(3.0))))"
+    environment = {**os.environ, "KERAS_BACKEND": "theano"}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    assert (done.stdout.strip(), done.returncode) == ("9.0", 0), done.stderr
+
+
+def test_settings_are_those_of_kbridge() -> None:
+    K.set_floatx("float64")
+    try:
+        assert K.dtype(K.placeholder((2,))) == "float64"
+        assert K.dtype(K.zeros((2,))) == "float64"
+    finally:
+        K.set_floatx("float32")
+    assert pytensor.config.floatX == "float64"  # PyTensor's own, which is left alone
+
+
+@pytest.mark.parametrize("name", ["eager_scope", "lift", "get_session", "control_dependencies"])
+def test_what_is_absent_says_so(name: str) -> None:
+    assert not hasattr(K, name)
+    with pytest.raises(errors.MissingOperationError, match=rf"K\.{name} is not available"):
+        getattr(K, name)
+
+
+def test_sparse_placeholders_are_refused() -> None:
+    with pytest.raises(errors.MissingOperationError, match="has no sparse tensors"):
+        K.placeholder((2, 2), sparse=True)
+
+
+# --- tensors -------------------------------------------------------------------------------------
+
+
+def test_tensors_are_pytensor_s_and_mix_with_its_functions() -> None:
+    x = K.placeholder((None, 3))
+    assert isinstance(x, pt.TensorVariable)
+    y = pt.cumsum(K.softmax(x), axis=1)  # PyTensor's function of K's result, and back
+    (got,) = run([x], [K.max(y, axis=-1)], [np.ones((2, 3))])
+    np.testing.assert_allclose(got, [1, 1], rtol=1e-6)
+
+
+def test_operators_promote_by_the_contract_and_not_as_numpy_does() -> None:
+    half, whole = K.constant([1.0], dtype="float16"), K.constant([1], dtype="int32")
+    assert K.dtype(half + whole) == "float16"
+    assert K.dtype(K.constant([1.0]) * 0.1) == "float32"
+    assert K.dtype(np.ones(1) * K.constant([1.0])) == "float32"
+    assert K.dtype(K.placeholder((1,)) > 0) == "bool"
+    for wrong in (bool, len, iter):
+        with pytest.raises(TypeError, match="is symbolic"):
+            wrong(half)
+
+
+def test_a_wrong_shape_is_told_when_it_is_recorded() -> None:
+    with pytest.raises(errors.ShapeError, match=r"^K\.dot: .*\(None, 3\) float32.*\(4, 2\)"):
+        K.dot(K.placeholder((None, 3)), K.ones((4, 2)))
+
+
+def test_shapes_are_inferred() -> None:
+    x = K.placeholder((None, 4, 6))
+    assert K.int_shape(K.reshape(x, (K.shape(x)[0], 2, 12))) == (None, 2, 12)
+    assert K.int_shape(K.reshape(x, K.stack([K.shape(x)[0], 24]))) == (None, 24)
+    assert K.int_shape(K.rnn(lambda i, s: (i, [i]), x, [x[:, 0]])[1]) == (None, 4, 6)
+
+
+# --- functions -----------------------------------------------------------------------------------
+
+
+def test_updates_are_simultaneous_and_metrics_come_after() -> None:
+    a, b = K.variable(1.0), K.variable(2.0)
+    seen = K.identity(a) * 10.0
+    late = K.identity(a) * 10.0
+    late._is_metric = True
+    assert [
+        v.item() for v in run([], [seen, late], [], [(a, b), (b, a), K.update_add(b, 5.0)])
+    ] == [
+        10.0,
+        20.0,
+    ]
+    assert K.batch_get_value([a, b]) == [2.0, 7.0]
+
+
+def test_a_training_step_follows_pytensor_s_gradient() -> None:
+    x, w = K.placeholder((None, 2)), K.variable([[1.0], [2.0]])
+    loss = K.mean(K.square(K.dot(x, w)))
+    slope, none = K.gradients(loss, [w, K.variable(1.0)])
+    assert none is None
+    run([x], [loss], [[[1.0, 1.0]]], [K.update_sub(w, 0.5 * slope)])
+    assert K.eval(w).ravel().tolist() == [-2.0, -1.0]
+
+
+@pytest.mark.parametrize("cut", ["round", "argmax", "stop_gradient", "shape"])
+def test_no_path_is_none(cut: str) -> None:
+    x = K.variable([1.0, 2.0])
+    assert K.gradients(K.sum(K.cast(getattr(K, cut)(x), "float32")), [x]) == [None]
+
+
+def test_the_learning_phase() -> None:
+    x, phase = K.placeholder((1,)), K.learning_phase()
+    y = K.in_train_phase(x * 10.0, x)
+    assert y._uses_learning_phase is True
+    f = K.function([x, phase], [y], **FAST)
+    assert [f([[1.0], p])[0].item() for p in (1, 0)] == [10.0, 1.0]
+    assert run([x], [y], [[1.0]])[0].item() == 1.0
+
+
+def test_wrong_calls_of_functions() -> None:
+    x, y = K.placeholder((None, 3), name="given"), K.placeholder((2,))
+    with pytest.raises(errors.ArgumentError, match=r"'fast'.*Options of this backend: mode"):
+        K.function([x], [x * 2.0], fast=True)
+    with pytest.raises(errors.GraphError, match="not fed"):
+        K.function([x], [x[0, :2] + y])
+    with pytest.raises(errors.GraphError, match=r"output 0 is None"):
+        K.function([x], [None])
+    with pytest.raises(errors.FeedError, match=r"'given'.*expected \(None, 3\)"):
+        run([x], [x * 2.0], [np.ones((2, 4))])
+    with pytest.raises(errors.GraphError, match="depends on placeholders"):
+        K.eval(x * 2.0)
+    with pytest.raises(errors.IndexRangeError, match=r"index 5 .*\[0, 2\)"):
+        K.eval(K.gather(K.ones((2, 1)), K.constant([5], dtype="int32")))
+
+
+def test_draws_are_those_of_every_backend() -> None:
+    other = kbridge.load_backend("numpy")
+    for name in ("random_normal", "random_uniform", "truncated_normal"):
+        mine, theirs = (B.eval(getattr(B, name)((3, 2), seed=7)) for B in (K, other))
+        np.testing.assert_array_equal(mine, theirs)
+    again = K.random_uniform((4,), seed=1)
+    f = K.function([], [again], **FAST)
+    assert (f([])[0] != f([])[0]).all()
+
+
+def test_loops_and_their_gradient() -> None:
+    x = K.placeholder((None, 3, 1))
+    step = lambda i, states: (i * states[0], [i * states[0]])  # noqa: E731
+    last, outputs, _ = K.rnn(step, x, [K.ones_like(x[:, 0])])
+    (slope,) = K.gradients(K.sum(last), [x])
+    values = run([x], [outputs, slope], [[[[2.0], [3.0], [4.0]]]])
+    assert [v.ravel().tolist() for v in values] == [[2, 6, 24], [12, 8, 6]]
+
+
+def test_a_convolution_of_unknown_sizes() -> None:
+    x, kernel = K.placeholder((None,) * 4), K.placeholder((None,) * 4)
+    y = K.conv2d(x, kernel, padding="same")
+    values = [np.ones((1, 3, 3, 2)), np.ones((2, 2, 2, 1))]
+    assert run([x, kernel], [y], values)[0][0, :, :, 0].tolist() == [
+        [8, 8, 4],
+        [8, 8, 4],
+        [4, 4, 2],
+    ]
+
+
+# --- the conformance suite -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("names", ["test_signature", "test_op and (softmax or batch_dot or tile)"])
+def test_the_conformance_suite_passes(names: str) -> None:
+    flags = "linker=vm,optimizer=None,cxx=,traceback__limit=0"
+    command = [sys.executable, "-m", "kbridge", "check", "pytensor", "-k", names]
+    environment = {**os.environ, "PYTENSOR_FLAGS": flags}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "kbridge check pytensor: all is right" in done.stdout
