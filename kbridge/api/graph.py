@@ -298,12 +298,12 @@ def function(
     two for one variable the last counts, and if the call fails there are none. Random tensors are
     drawn anew at each call.
 
-    ``kwargs`` are options of the engine; one that it lacks raises ArgumentError. The built-in engines
-    take ``device``, where the function computes (as the engine writes it, ``"cpu"`` on each): what
-    is fed goes there at each call, and a variable that the function updates stays there. PyTorch
-    also takes ``compile``, True or options of ``torch.compile``; TensorFlow ``jit_compile``, for
-    XLA; JAX ``donate``, which gives it the old buffers of the variables updated. All are off by
-    default.
+    ``kwargs`` are options of the engine; one that it lacks raises ArgumentError. The built-in
+    engines take ``device``, where the function computes (as the engine writes it, ``"cpu"`` on
+    each): what is fed goes there at each call, and a variable that the function updates stays
+    there. PyTorch also takes ``compile``, True or options of ``torch.compile``; TensorFlow
+    ``jit_compile``, for XLA; JAX ``donate``, which gives it the old buffers of the variables
+    updated. All are off by default.
 
     An output that needs a placeholder which is not fed, or is None, raises GraphError here; a value
     that does not fit raises FeedError at the call.
