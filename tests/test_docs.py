@@ -208,7 +208,8 @@ def test_options_of_functions(support: Any) -> None:
     for name in loader.BUILTIN:
         (line,) = re.findall(rf"(?m)^\| `{name}` \|(?:[^|]*)\|([^|]*)\|", text)
         options = set(kbridge.load_backend(name).engine.options)
-        assert set(re.findall(r"`(\w+)=True`", line)) == options
+        assert {*re.findall(r"`(\w+)=True`", line), "device"} == options
+    assert '`device="cpu"`' in text
 
 
 def test_defaults_of_the_settings() -> None:
