@@ -124,7 +124,7 @@ def test_without_a_list_all_callables_count() -> None:
 
 def test_what_has_no_meaning_beside_a_foreign_graph_is_absent(module: ModuleType) -> None:
     K = bind_flat(module, "boxes")
-    for name in ("eager", "eager_scope", "lift", "get_session", "rnn"):
+    for name in ("lift", "get_session", "rnn"):
         with pytest.raises(errors.MissingOperationError, match=rf"K\.{name} is not available"):
             getattr(K, name)
 

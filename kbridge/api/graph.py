@@ -453,7 +453,7 @@ def clear_session(K: Any) -> None:
     K.session.clear()
 
 
-@graph_function
+@composite
 def eager(K: Any, func: Callable[..., Any]) -> Any:
     """``func`` as a function inside which everything runs now; usable as a decorator.
 
@@ -479,7 +479,7 @@ def symbolic(K: Any, func: Callable[..., Any]) -> Any:
     return scopes.inside(scopes.symbolic_scope, func)
 
 
-@graph_function
+@composite
 def eager_scope(K: Any) -> Any:
     """A context in which everything runs now on the engine, updates included.
 

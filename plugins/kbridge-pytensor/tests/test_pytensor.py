@@ -52,7 +52,7 @@ def test_settings_are_those_of_kbridge() -> None:
     assert pytensor.config.floatX == "float64"  # PyTensor's own, which is left alone
 
 
-@pytest.mark.parametrize("name", ["eager_scope", "lift", "get_session", "control_dependencies"])
+@pytest.mark.parametrize("name", ["lift", "get_session", "control_dependencies"])
 def test_what_is_absent_says_so(name: str) -> None:
     assert not hasattr(K, name)
     with pytest.raises(errors.MissingOperationError, match=rf"K\.{name} is not available"):
