@@ -26,9 +26,17 @@ def test_the_backend_is_the_one():
     assert keras.__version__ == "2.3.1"
     assert K.backend() == f"kbridge.backends.{ENGINE}"
     assert K.dot is OURS.dot
-    if ENGINE != "tensorflow":
-        assert "tensorflow" not in sys.modules
     assert kbridge.load_backend(K.backend()) is OURS
+
+
+@pytest.mark.skipif(ENGINE == "tensorflow", reason="it is the engine")
+def test_no_other_engine_is_imported():
+    """In a process of its own: packages that other tests use import TensorFlow."""
+    code = (
+        "import sys; from kbridge.compat import keras2; keras2.install(); import keras; "
+        "sys.exit('tensorflow' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=False).returncode == 0
 
 
 def test_settings_are_one():
