@@ -7,9 +7,12 @@ engine's class and calls the native function; everything else is the slow path o
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import inspect
 import re
 import sys
+from collections.abc import Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -75,7 +78,9 @@ def generate(backend: Backend) -> dict[str, Any]:
                 "    except KBridgeError as error:",
                 f"        raise named(error, {op.name!r}) from error.__cause__",
             ]
-    exec(compile("\n".join(lines), f"<kbridge dispatchers of {backend.name}>", "exec"), namespace)
+    with _uncollected():
+        code = compile("\n".join(lines), f"<kbridge dispatchers of {backend.name}>", "exec")
+    exec(code, namespace)
     for op in OPERATIONS.values():
         function = namespace.get(op.name)
         if function is not None and (f"n_{op.name}" in namespace or f"c_{op.name}" in namespace):
@@ -94,6 +99,18 @@ def generate(backend: Backend) -> dict[str, Any]:
 
     scopes.on_symbolic.append(switch)
     return namespace
+
+
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """Keep the garbage collector from going over all of an engine's objects meanwhile."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _alike(tensors: Any, kind: Any) -> bool:
