@@ -8,22 +8,50 @@ nodes that serve one branch only, it is chosen once more. These nodes have a :cl
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from kbridge.symbolic.gradients import differentiable_inputs
 from kbridge.symbolic.tensor import Tensor
 
 
-class Guard:
-    """One branch of one choice, inside the guard of the choice itself."""
+class Branch:
+    """One branch of one choice, inside the branch that the choice itself belongs to."""
 
-    __slots__ = ("choice", "depth", "first", "outer", "taken")
+    __slots__ = ("depth", "outer")
 
-    def __init__(self, choice: Tensor, first: bool, outer: Guard | None) -> None:
-        self.choice = choice
-        self.first = first
+    outer: Any
+
+    def __init__(self, outer: Any) -> None:
         self.outer = outer
         self.depth: int = 1 if outer is None else outer.depth + 1
+
+
+B = TypeVar("B", bound=Branch)
+
+
+def common(a: B | None, b: B | None) -> B | None:
+    """The innermost branch around both."""
+    while a is not b:
+        if a is None or b is None:
+            return None
+        if a.depth >= b.depth:
+            a = a.outer
+        else:
+            b = b.outer
+    return a
+
+
+class Guard(Branch):
+    """A branch with what chooses it."""
+
+    __slots__ = ("choice", "first", "taken")
+
+    outer: Guard | None
+
+    def __init__(self, choice: Tensor, first: bool, outer: Guard | None) -> None:
+        super().__init__(outer)
+        self.choice = choice
+        self.first = first
         self.taken: Any = None
 
     def passed(self, K: Any, g: Tensor, x: Tensor) -> Tensor:
@@ -57,7 +85,7 @@ class Guards:
             guard = None if node in sources else uses.pop(node, None)
             self.found[node] = guard
             for x, inside in _uses(node, guard):
-                uses[x] = _common(uses[x], inside) if x in uses else inside
+                uses[x] = common(uses[x], inside) if x in uses else inside
 
     def leave(self, K: Any, y: Tensor, x: Tensor, g: Tensor) -> Tensor:
         """What passes from ``y`` to its operand ``x``: masked where it leaves a branch."""
@@ -80,15 +108,3 @@ def _uses(node: Tensor, guard: Guard | None) -> list[tuple[Tensor, Guard | None]
 def is_choice(node: Tensor) -> bool:
     """Whether a node is one branch or the other as a whole."""
     return node.op is not None and node.op.name == "choose" and node.host is None
-
-
-def _common(a: Guard | None, b: Guard | None) -> Guard | None:
-    """The innermost guard around both."""
-    while a is not b:
-        if a is None or b is None:
-            return None
-        if a.depth >= b.depth:
-            a = a.outer
-        else:
-            b = b.outer
-    return a

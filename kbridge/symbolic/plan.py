@@ -190,7 +190,7 @@ class Writer:
         reads = [
             (given, "feeds"),
             ([self.names[v] for v in self.variables], "variables"),
-            ([f"k{i}" for i in self.draws.values()], "keys"),
+            (self.keys(), "keys"),
         ]
         results = [self.argument(output, False) for output in outputs]
         source = sections.compile_run(reads, self.lines, results, self.namespace)
@@ -273,6 +273,15 @@ class Writer:
         self.wide = self.wide or plan.wide
         self.differentiates = self.differentiates or plan.differentiates
         return plan.run
+
+    def keys(self) -> list[str]:
+        """The names of the stream positions of the draws so far."""
+        return [f"k{i}" for i in self.draws.values()]
+
+    @staticmethod
+    def tuples(groups: Iterable[Iterable[str]]) -> str:
+        """Source of arguments that are tuples of names."""
+        return ", ".join(f"({''.join(f'{name}, ' for name in names)})" for names in groups)
 
     def line(self, text: str) -> None:
         self.lines.append(text)

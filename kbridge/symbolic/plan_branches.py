@@ -9,29 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kbridge.symbolic.guards import is_choice
+from kbridge.symbolic.guards import Branch, common, is_choice
 from kbridge.symbolic.tensor import Constant, Tensor, Variable
 
 if TYPE_CHECKING:
     from kbridge.symbolic.plan import Writer
-
-
-class Branch:
-    """One branch of one choice, inside the branch that the choice itself belongs to."""
-
-    __slots__ = ("choice", "depth", "outer")
-
-    def __init__(self, choice: Tensor, outer: Branch | None) -> None:
-        self.choice = choice
-        self.outer = outer
-        self.depth: int = 1 if outer is None else outer.depth + 1
-
-    def outermost(self) -> Branch:
-        """The branch that lies in no other."""
-        branch = self
-        while branch.outer is not None:
-            branch = branch.outer
-        return branch
 
 
 class Choice:
@@ -53,7 +35,7 @@ def find(writer: Writer, nodes: Sequence[Tensor], outputs: Iterable[Tensor]) -> 
         branch = branch_of.setdefault(node, None)
         uses: list[tuple[Tensor, Branch | None]]
         if is_choice(node) and node.args[1] is not node.args[2]:
-            choices[node] = Branch(node, branch), Branch(node, branch)
+            choices[node] = Branch(branch), Branch(branch)
             uses = list(
                 zip(map(writer.resolve, node.inputs), (branch, *choices[node]), strict=True)
             )
@@ -61,12 +43,12 @@ def find(writer: Writer, nodes: Sequence[Tensor], outputs: Iterable[Tensor]) -> 
             uses = [(writer.resolve(p), branch) for p in writer.parents(node)]
         for parent, use in uses:
             known = parent in branch_of
-            branch_of[parent] = _common(branch_of[parent], use) if known else use
+            branch_of[parent] = common(branch_of[parent], use) if known else use
     own: dict[Branch, set[Tensor]] = {}
     for node in nodes:
         branch = branch_of[node]
         if branch is not None and not isinstance(node, (Constant, Variable)):
-            own.setdefault(branch.outermost(), set()).add(node)
+            own.setdefault(_outermost(branch), set()).add(node)
     for node, branches in choices.items():
         inside = [own.get(branch, set()) for branch in branches]
         if any(inside) and branch_of[node] is None:
@@ -77,16 +59,11 @@ def find(writer: Writer, nodes: Sequence[Tensor], outputs: Iterable[Tensor]) -> 
     return bool(writer.branches)
 
 
-def _common(a: Branch | None, b: Branch | None) -> Branch | None:
-    """The innermost branch around both."""
-    while a is not b:
-        if a is None or b is None:
-            return None
-        if a.depth >= b.depth:
-            a = a.outer
-        else:
-            b = b.outer
-    return a
+def _outermost(branch: Branch) -> Branch:
+    """The branch around this one that lies in no other."""
+    while branch.outer is not None:
+        branch = branch.outer
+    return branch
 
 
 def _read(writer: Writer, end: Tensor, inside: set[Tensor]) -> list[Tensor]:
@@ -103,11 +80,10 @@ def write(writer: Writer, node: Tensor) -> None:
     for end, captured in zip(node.args[1:], choice.captured, strict=True):
         runs.append(writer.part(captured, [end]))
         groups.append([writer.names[t] for t in captured])
-        groups.append([f"k{i}" for i in writer.draws.values()])
+        groups.append(writer.keys())
     chosen = writer.constant(_Chosen(writer.engine, *runs))
-    arguments = ", ".join(f"({''.join(f'{name}, ' for name in names)})" for names in groups)
     condition = writer.argument(node.args[0], False)
-    writer.line(f"{writer.result_name(node)} = {chosen}({condition}, {arguments})")
+    writer.line(f"{writer.result_name(node)} = {chosen}({condition}, {writer.tuples(groups)})")
 
 
 class _Chosen:

@@ -198,10 +198,9 @@ class _Functional:
         groups = [
             [writer.names[s] for s in sources],
             [writer.names[c] for c in captured],
-            [f"k{i}" for i in writer.draws.values()],
+            writer.keys(),
         ]
-        arguments = ", ".join(f"({''.join(f'{name}, ' for name in names)})" for names in groups)
-        writer.line(f"{value}, {extra}, {result} = differentiate({part}, {arguments})")
+        writer.line(f"{value}, {extra}, {result} = differentiate({part}, {writer.tuples(groups)})")
         if loss not in self.ready:
             writer.names[loss] = value
             self.ready.add(loss)

@@ -87,11 +87,10 @@ def write(writer: Writer, node: Tensor) -> None:
         [writer.argument(node.inputs[i], False) for i in live.states],
         [writer.argument(node.inputs[i], False) for i in live.elements],
         [writer.names[t] for t in live.captured],
-        [f"k{i}" for i in writer.draws.values()],
+        writer.keys(),
     ]
-    arguments = ", ".join(f"({''.join(f'{name}, ' for name in names)})" for names in groups)
     name = writer.result_name(node)
-    writer.line(f"{name} = {writer.constant(repeated)}({arguments})")
+    writer.line(f"{name} = {writer.constant(repeated)}({writer.tuples(groups)})")
 
 
 class _Repeated:
