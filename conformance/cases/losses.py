@@ -90,6 +90,19 @@ record(
 )
 
 
+record(
+    "softmax_cost",
+    lambda target, output: _sparse(target, output, from_logits=True),
+    case(ints(4, low=0, high=3), normal(4, 3)),
+    case(ints(2, 3, low=0, high=4), normal(2, 3, 4)),
+    case(ints(1, low=0, high=1), normal(1, 1)),
+    case(values([2, 0]), values([[1000.0, 0.0, -1000.0]] * 2)).named("large_logits"),
+    case(ints(0, low=0, high=3), normal(0, 3)),
+    result=lambda given, each: given[1],
+    dtypes="float64",
+)
+
+
 def _binary(target: float, output: float, from_logits: bool = False) -> float:
     if from_logits:
         # log(1 + exp(-x)) where the target is 1, log(1 + exp(x)) where it is 0
@@ -198,3 +211,16 @@ def the_epsilon_set(K: Any) -> Any:
     K.set_epsilon(1e-7)
     narrow = K.binary_crossentropy(K.constant([1.0]), K.constant([0.0]))
     return np.concatenate([K.eval(t) for t in wide]), K.eval(narrow)
+
+
+@program(
+    ([math.log(3), math.nan, math.nan], [[1 / 3, -2 / 3, 1 / 3], [0.0] * 3, [0.0] * 3]),
+    covers="softmax_cost sparse_categorical_crossentropy",
+)
+def a_target_that_is_no_class(K: Any) -> Any:
+    """It costs nan, and the loss of the others has the derivative that it has without it."""
+    target, output = K.placeholder((None,), dtype="int32"), K.placeholder((None, 3))
+    cost = K.sparse_categorical_crossentropy(target, output, from_logits=True)
+    known = K.sum(K.switch(K.equal(cost, cost), cost, K.zeros_like(cost)))
+    run = K.function([target, output], [cost, *K.gradients(known, [output])])
+    return tuple(run([np.array([1, -1, 3], "int32"), np.zeros((3, 3), "float32")]))

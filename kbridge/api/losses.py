@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kbridge.api.declare import composite
+from kbridge.api.declare import composite, replaceable
 from kbridge.api.rules import TensorLike
 from kbridge.errors import ShapeError
 from kbridge.symbolic import shapes
@@ -104,18 +104,37 @@ def sparse_categorical_crossentropy(
         )
     target = K.cast(target, "int32")
     if from_logits:
-        logs = K.subtract(output, K.logsumexp(output, axis=-1, keepdims=True))
+        loss = K.softmax_cost(target, output)
     else:
         output = K.divide(output, K.sum(output, axis=-1, keepdims=True))
-        logs = K.log(_clipped(K, output))
+        loss = _cost(K, target, K.log(_clipped(K, output)))
+    if ignore_class is None:
+        return loss
+    return K.where(K.equal(target, ignore_class), 0.0, loss)
+
+
+@replaceable(
+    "target output",
+    promote="output",
+    floating=True,
+    shape=lambda target, output: output.shape[:-1],
+    dtype=lambda target, output: output.dtype,
+    differentiable="output",
+    public=False,
+)
+def softmax_cost(K: Any, target: TensorLike, output: TensorLike) -> Any:
+    """``-log(softmax(output)[target])`` along the last axis, nan where ``target`` is no class."""
+    logs = K.subtract(output, K.logsumexp(output, axis=-1, keepdims=True))
+    return _cost(K, target, logs)
+
+
+def _cost(K: Any, target: Any, logs: Any) -> Any:
+    """``-logs[target]`` along the last axis, nan where ``target`` is no class."""
     classes = K.int_shape(logs)[-1]
     classes = K.shape(logs)[-1] if classes is None else classes
     chosen = K.cast(K.one_hot(target, classes), "bool")
     loss = K.negative(K.sum(K.where(chosen, logs, 0.0), axis=-1))
-    loss = K.where(K.any(chosen, axis=-1), loss, float("nan"))
-    if ignore_class is None:
-        return loss
-    return K.where(K.equal(target, ignore_class), 0.0, loss)
+    return K.where(K.any(chosen, axis=-1), loss, float("nan"))
 
 
 def _focal(K: Any, probability: Any, gamma: float) -> Any:

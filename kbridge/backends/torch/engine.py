@@ -21,6 +21,7 @@ from kbridge.api.declare import Operation
 from kbridge.backends.engine import Engine
 from kbridge.backends.torch import linalg
 from kbridge.backends.torch import sparse as matrices
+from kbridge.backends.torch.fusions import FUSIONS
 from kbridge.backends.torch.random import at_step, key
 from kbridge.backends.torch.values import TORCH
 from kbridge.errors import ArgumentError
@@ -43,6 +44,7 @@ class TorchEngine(Engine):
     autodiff = "tape"
     sparse = matrices
     in_plans = MappingProxyType({linalg.dot: linalg.dot_in_plans})
+    fusions = FUSIONS
     #: ``compile``: True, or a dictionary of options of ``torch.compile``.
     options = MappingProxyType({"compile": False, "device": None})
 

@@ -1,0 +1,75 @@
+"""What PyTorch computes by one function where the contract has two operations."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import torch
+
+from kbridge.symbolic.tensor import Tensor
+
+Fusion = Callable[..., Callable[..., Any] | None]
+
+#: float16 and bfloat16 would round once where the other engines round twice.
+_DTYPES = ("float32", "float64")
+
+
+def _sum(sign: int) -> Fusion:
+    """``x + sign * a * b``, of which ``a`` or ``b`` may be a number."""
+
+    def fuse(dtype: str, x: Any, a: Any, b: Any) -> Callable[..., Any] | None:
+        if not _fits(dtype, x) or not (_fits(dtype, a) or _fits(dtype, b)):
+            return None
+        if type(a) is float:
+            return _scaled_first if sign > 0 else _scaled_first_off
+        if type(b) is float:
+            return _scaled_last if sign > 0 else _scaled_last_off
+        if not (_fits(dtype, a) and _fits(dtype, b)):
+            return None
+        return functools.partial(torch.addcmul, value=sign)
+
+    return fuse
+
+
+def _ratio(sign: int) -> Fusion:
+    """``x + sign * a / b``."""
+
+    def fuse(dtype: str, *args: Any) -> Callable[..., Any] | None:
+        if not all(_fits(dtype, arg) for arg in args):
+            return None
+        return functools.partial(torch.addcdiv, value=sign)
+
+    return fuse
+
+
+def _fits(dtype: str, value: Any) -> bool:
+    return dtype in _DTYPES and isinstance(value, Tensor) and value.dtype == dtype
+
+
+def _scaled_first(x: Any, a: float, b: Any) -> Any:
+    return torch.add(x, b, alpha=a)
+
+
+def _scaled_last(x: Any, a: Any, b: float) -> Any:
+    return torch.add(x, a, alpha=b)
+
+
+def _scaled_first_off(x: Any, a: float, b: Any) -> Any:
+    return torch.sub(x, b, alpha=a)
+
+
+def _scaled_last_off(x: Any, a: Any, b: float) -> Any:
+    return torch.sub(x, a, alpha=b)
+
+
+FUSIONS: Mapping[tuple[str, str], Fusion] = MappingProxyType(
+    {
+        ("add", "multiply"): _sum(1),
+        ("subtract", "multiply"): _sum(-1),
+        ("add", "divide"): _ratio(1),
+        ("subtract", "divide"): _ratio(-1),
+    }
+)
