@@ -63,6 +63,10 @@ class Engine:
     #: By primitive, a function of its recorded arguments: it returns what plans call in its place,
     #: where ranks and dtypes allow that, else None.
     in_plans: Mapping[Callable[..., Any], Callable[..., Any]] = MappingProxyType({})
+    #: By the names of an operation ("add", "subtract") and of one whose result it takes: a function
+    #: of the result's dtype, the other operand and the inner operands. It returns what plans call
+    #: with these operands in place of both, else None.
+    fusions: Mapping[tuple[str, str], Callable[..., Any]] = MappingProxyType({})
     #: Names that the source of :meth:`quick_feed` uses.
     feed_names: Mapping[str, Any] = MappingProxyType({})
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kbridge.errors import GraphError
-from kbridge.symbolic import plan_branches, plan_gradients, plan_loops, sections
+from kbridge.symbolic import plan_branches, plan_fusions, plan_gradients, plan_loops, sections
 from kbridge.symbolic.tensor import Constant, Draw, Placeholder, Tensor, Variable
 
 if TYPE_CHECKING:
@@ -119,6 +119,8 @@ class Writer:
         self.loops: dict[Tensor, plan_loops.Live] = {}
         #: The choices of which a branch is computed only where it is taken.
         self.branches: dict[Tensor, plan_branches.Choice] = {}
+        #: The nodes that are computed together with one of their operands.
+        self.fused: dict[Tensor, plan_fusions.Fused] = {}
         #: Names of values that the step being written is the last to read.
         self.dying: list[str] = []
         self.wide = False
@@ -168,9 +170,9 @@ class Writer:
 
     def parents(self, node: Tensor) -> Sequence[Tensor]:
         """What must be there before ``node``."""
-        if not self.loops and not self.branches:
+        if not self.loops and not self.branches and not self.fused:
             return node.inputs
-        found = self.loops.get(node) or self.branches.get(node)
+        found = self.loops.get(node) or self.branches.get(node) or self.fused.get(node)
         return node.inputs if found is None else found.inputs
 
     # --- writing ----------------------------------------------------------------------------
@@ -219,7 +221,9 @@ class Writer:
         if "choose" in kinds and within and not self.through:
             nodes = self.order(outputs, self.given()) if again else nodes
             again = plan_branches.find(self, nodes, outputs)
-        return self.order(outputs, self.given()) if again else nodes
+        nodes = self.order(outputs, self.given()) if again else nodes
+        fused = self.engine.fusions and plan_fusions.find(self, nodes, outputs)
+        return self.order(outputs, self.given()) if fused else nodes
 
     def given(self) -> set[Tensor]:
         """The inputs that need not be computed."""
@@ -346,6 +350,9 @@ class Writer:
             return
         if node in self.branches:
             plan_branches.write(self, node)
+            return
+        if node in self.fused:
+            plan_fusions.write(self, node)
             return
         hosted = node.host is not None and op.name not in ("shape", "size")
         function = f"h_{op.name}" if hosted else f"f_{op.name}"
