@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,10 @@ ENGINES = ("tensorflow", "torch", "jax")
 INSTALLED = ["numpy", *(n for n in ENGINES if importlib.util.find_spec(n) is not None)]
 
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
+
+# What the user has set for Keras in a file does not change what is tested.
+_HOME = tempfile.TemporaryDirectory()
+os.environ["KERAS_HOME"] = _HOME.name
 
 
 @pytest.fixture(params=INSTALLED)
