@@ -66,6 +66,8 @@ record(
         .named("window_over_both")
         .in_all_dtypes(),
         case(distinct(1, 5, 5, 1), (1, 1), (2, 3), "same").named("stride_over_window"),
+        case(distinct(1, 7, 3, 1), (6, 2)).named("wide_window"),
+        case(distinct(1, 3, 8, 1), (2, 6), (1, 2), "same").named("wide_window_same"),
         case(distinct(0, 4, 4, 1), (2, 2)).named("no_sample"),
     ),
     case(values([[[[-3.0], [-1.0]], [[-2.0], [-4.0]]]]), (3, 3), (1, 1), "same").named(
@@ -74,6 +76,12 @@ record(
     case(values([[[[1.0], [1.0]], [[1.0], [1.0]]]]), (2, 2))
     .named("ties")
     .slope([[[[1.0], [0.0]], [[0.0], [0.0]]]]),
+    case(values(np.full((1, 2, 7, 1), 1.0)), (2, 6))
+    .named("ties_in_wide_windows")
+    .slope([[[[1.0], [1.0], *[[0.0]] * 5], [[0.0]] * 7]]),
+    case(values([[[[1.0], [3.0], [2.0]], [[3.0], [2.0], [3.0]], [[0.0], [3.0], [3.0]]]]), (2, 2))
+    .named("ties_in_windows_that_overlap")
+    .slope([[[[0.0], [2.0], [0.0]], [[1.0], [0.0], [1.0]], [[0.0], [0.0], [0.0]]]]),
     case(distinct(1, 0, 4, 1), (2, 2), (2, 2), "same").gives(np.zeros((1, 0, 2, 1))),
     case(distinct(1, 0, 4, 1), (2, 3), (1, 3), "same", pool_mode="avg").gives(
         np.zeros((1, 0, 2, 1))
