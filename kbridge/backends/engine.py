@@ -212,6 +212,10 @@ class Engine:
         """:meth:`to_numpy` of all results of a function; it takes the list for good."""
         return [self.to_numpy(result) for result in results]
 
+    def hand_over(self, results: list[Any]) -> list[Any]:
+        """:meth:`hand_out` of results whose memory nothing else holds."""
+        return self.hand_out(results)
+
     def cast(self, native: Any, dtype: str) -> Any:
         """``native`` with another dtype. *Required*."""
         raise NotImplementedError

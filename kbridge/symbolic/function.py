@@ -29,7 +29,7 @@ _VIEWS = frozenset(
         *("update", "identity", "reshape", "getitem", "transpose", "permute_dimensions", "squeeze"),
         *("expand_dims", "flatten", "batch_flatten", "cast", "stop_gradient", "print_tensor"),
         *("loop", "choose", "slice", "reverse", "item", "clip", "tile", "repeat_elements", "round"),
-        *("sign", "pool2d", "broadcast_like", "sum_like", "reshape_like"),
+        *("sign", "pool2d", "pool3d", "ctc_trim", "broadcast_like", "sum_like", "reshape_like"),
     )
 )
 
@@ -148,7 +148,6 @@ class Function:
             flatten=functools.partial(_in_order, inputs, single, self.name),
             feed=functools.partial(sparse.feed, backend, name=self.name),
         )
-        self._hand_out = backend.engine.hand_out
         self._pack = calls.packer(outputs)
         fetched = self._check_outputs(structure.flatten(outputs))
         pairs = self._check_updates(updates or ())
@@ -165,6 +164,8 @@ class Function:
         early = [t for t, late in zip(fetched, self._late, strict=True) if not late]
         after = [t for t, late in zip(fetched, self._late, strict=True) if late]
         self._program = Program(backend, self._feeds, early, pairs, options)
+        new = not after and _are_new(early, [value for _, value in pairs], self._feeds)
+        self._hand_out = backend.engine.hand_over if new else backend.engine.hand_out
         #: Metrics need variables alone; what brings updates may need feeds as well.
         self._fed_late = bool(brought) or any(t.fed for t in after)
         feeds = self._feeds if self._fed_late else ()
@@ -266,6 +267,15 @@ def is_phase(tensor: Any) -> bool:
     if isinstance(tensor, Placeholder):
         return tensor.default is not None
     return isinstance(tensor, (bool, int, np.integer))
+
+
+def _are_new(
+    outputs: Sequence[Tensor], values: Sequence[Tensor], feeds: Sequence[Tensor]
+) -> bool:
+    """Whether nothing but the caller will hold the memory of any output."""
+    # A function that a user has lifted may keep what it returns.
+    made = all(t.op is not None and not t.op.plain and t.op.name not in _VIEWS for t in outputs)
+    return made and not any(_shared([*values, *outputs], feeds)[len(values) :])
 
 
 def _shared(values: Sequence[Tensor], feeds: Sequence[Tensor]) -> list[bool]:

@@ -97,6 +97,10 @@ def _write_taped(
         if not pending and not writer.nested:
             writer.line("tracing(False)")
             on = False
+    if not writer.nested and "untrack" in writer.namespace:
+        for output in dict.fromkeys(outputs):
+            if output in traced:
+                writer.line(f"{writer.names[output]} = untrack({writer.names[output]})")
     body, writer.lines = writer.lines, outer
     writer.line(f"before = tracing({writer.nested})")
     writer.line("try:")

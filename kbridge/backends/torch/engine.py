@@ -50,7 +50,9 @@ class TorchEngine(Engine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.plan_names.update(tracing=tracing, track=track, differentiate=differentiate)
+        self.plan_names.update(
+            tracing=tracing, track=track, untrack=torch.detach, differentiate=differentiate
+        )
         self.feed_names = {
             **self.feed_names,
             "from_numpy": torch.from_numpy,
@@ -86,6 +88,12 @@ class TorchEngine(Engine):
         try:
             return [np.array(result.numpy()) for result in results]
         except (AttributeError, RuntimeError, TypeError):  # not a plain tensor on the host
+            return super().hand_out(results)
+
+    def hand_over(self, results: list[Any]) -> list[Any]:
+        try:
+            return [result.numpy() for result in results]
+        except (AttributeError, RuntimeError, TypeError):
             return super().hand_out(results)
 
     def cast(self, native: Any, dtype: str) -> Any:
@@ -245,7 +253,7 @@ _OPAQUE = (
     *("h_", "f_shape", "f_size", "f_random", "f_truncated", "f_print"),
     *("f_sparse", "from_host", "draw_key"),
 )
-_TAPE = ("tracing", "track", "differentiate")
+_TAPE = ("tracing", "track", "untrack", "differentiate")
 
 
 def _compiled(run: Callable[..., Any], options: dict[str, Any]) -> Callable[..., Any]:
