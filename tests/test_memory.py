@@ -1,4 +1,4 @@
-"""Who holds the memory of a result: what the graph takes for new is new, and is handed out as it is."""
+"""Who holds the memory of a result: what the graph takes for new is new."""
 
 from __future__ import annotations
 
@@ -24,12 +24,8 @@ def memory(native: Any) -> Any:
         while isinstance(native.base, np.ndarray):
             native = native.base
         return native
-    if isinstance(native, torch.Tensor) and native.layout is torch.strided:
-        return np.frombuffer(bytes(), np.uint8) if not native.numel() else _block(native)
-    return None
-
-
-def _block(native: torch.Tensor) -> Any:
+    if not isinstance(native, torch.Tensor) or native.layout is not torch.strided:
+        return None
     return torch.empty(0, dtype=torch.uint8).set_(native.detach().untyped_storage()).numpy()
 
 
