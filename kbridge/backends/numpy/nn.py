@@ -54,6 +54,8 @@ def sigmoid(x: Any) -> Any:
 
 
 def bias_add(x: Any, bias: Any, data_format: str | None = None) -> Any:
+    if data_format is None and x.ndim == 2 and bias.shape == x.shape[1:]:  # has but one meaning
+        return np.add(x, bias)
     axis = channel_axis(x.ndim, as_data_format(data_format))
     if bias.ndim not in (1, x.ndim - 1) or bias.shape[-1] != x.shape[axis]:
         raise ValueError(x.shape, bias.shape)

@@ -13,7 +13,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from kbridge.backends.tensorflow import elementwise, nn, reduction, shaping
+from kbridge.backends.tensorflow import elementwise, linalg, nn, reduction, shaping
 from kbridge.backends.tensorflow.support import EAGER, VALUES, no_tape
 
 _SINGLE, _TRUTH = tf.float32, tf.bool
@@ -100,6 +100,13 @@ def _expand_dims(x: Any, axis: Any) -> Any:
     return _Kernels.ExpandDims(input=x, axis=_ints(axis))
 
 
+def _batch_dot(x: Any, y: Any, axes: Any = None) -> Any:
+    left, right = _sizes(x), _sizes(y)
+    if axes is None and x.dtype is _SINGLE and len(left) == 3 == len(right) and left[0] == right[0]:
+        return _Kernels.BatchMatMulV2(x=x, y=y)
+    return linalg.batch_dot(x, y, axes)
+
+
 def _softmax(x: Any, axis: Any) -> Any:
     if axis == -1 and x.dtype is _SINGLE and x.ndim > 1:
         return _Kernels.Softmax(logits=x)
@@ -131,6 +138,7 @@ ENTRIES: dict[str, Callable[..., Any]] = {
     "min": _reduced(_Kernels.Min, reduction.min),
     "any": _truths(_Kernels.Any, reduction.any),
     "all": _truths(_Kernels.All, reduction.all),
+    "batch_dot": _batch_dot,
     "softmax": _softmax,
     "reshape": _reshape,
     "permute_dimensions": _permute_dimensions,

@@ -63,7 +63,7 @@ def repeat(x: Any, n: Any) -> Any:
 
 
 def tile(x: Any, n: Any) -> Any:
-    return torch.tile(x, ints(n))
+    return torch.tile(x, n if n.__class__ is tuple else ints(n))
 
 
 def batch_flatten(x: Any) -> Any:
