@@ -7,15 +7,13 @@ engine's class and calls the native function; everything else is the slow path o
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import inspect
 import re
 import sys
-from collections.abc import Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
+from kbridge import bytecode
 from kbridge.api.declare import OPERATIONS, Operation
 from kbridge.api.renamed import KEYWORDS, MISSING, required, translated
 from kbridge.errors import KBridgeError
@@ -78,9 +76,7 @@ def generate(backend: Backend) -> dict[str, Any]:
                 "    except KBridgeError as error:",
                 f"        raise named(error, {op.name!r}) from error.__cause__",
             ]
-    with _uncollected():
-        code = compile("\n".join(lines), f"<kbridge dispatchers of {backend.name}>", "exec")
-    exec(code, namespace)
+    exec(bytecode.compiled("\n".join(lines), __file__, backend.name), namespace)
     for op in OPERATIONS.values():
         function = namespace.get(op.name)
         if function is not None and (f"n_{op.name}" in namespace or f"c_{op.name}" in namespace):
@@ -99,18 +95,6 @@ def generate(backend: Backend) -> dict[str, Any]:
 
     scopes.on_symbolic.append(switch)
     return namespace
-
-
-@contextlib.contextmanager
-def _uncollected() -> Iterator[None]:
-    """Keep the garbage collector from going over all of an engine's objects meanwhile."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _alike(tensors: Any, kind: Any) -> bool:
