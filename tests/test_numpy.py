@@ -48,6 +48,18 @@ def test_activation_against_scipy(name: str, oracle: Any) -> None:
     np.testing.assert_allclose(small, oracle(x), rtol=1e-5, atol=1e-30)
 
 
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_where_beside_a_zero_is_exact(zero: float, dtype: str) -> None:
+    x = np.array([[1.5, -0.0, np.inf], [np.nan, -1e-7, np.inf]], dtype)
+    condition = np.array([[True, True, True], [False, True, False]])
+    for given, held in ((x, condition), (x[:, ::2], condition[:, ::2]), (x[0], condition)):
+        found = K.where(held, given, zero)
+        expected = np.where(held, given, given.dtype.type(zero))
+        np.testing.assert_array_equal(found, expected, strict=True)
+        np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
+
+
 @pytest.mark.parametrize("axis", [None, 0, 1, -1, (0, 2), (0, 1, 2)])
 @pytest.mark.parametrize("keepdims", [False, True])
 def test_logsumexp_against_scipy(axis: Any, keepdims: bool, rng: np.random.Generator) -> None:

@@ -54,7 +54,11 @@ record(
     case(bools(2, 3), normal(2, 3), normal(2, 3)),
     case(bools(2, 3), normal(3), normal(2, 1)),
     case(bools(3), normal(2, 3), normal()),
-    case(bools(2, 3), normal(2, 3), 0.0),
+    case(bools(2, 3), normal(2, 3), 0.0).in_all_dtypes(),
+    case(bools(2, 1), normal(3), 0.0),
+    case(values([True, False, False]), values([1.0, NAN, INF]), 0.0)
+    .named("nothing_of_the_other")
+    .slope([1.0, 0.0, 0.0]),
     case(bools(2, 3), 1.0, normal(2, 3)),
     case(bools(2, 3), ints(2, 3), ints(3)),
     case(bools(0, 3), normal(0, 3), normal(3)),

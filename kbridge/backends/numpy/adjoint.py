@@ -9,6 +9,7 @@ import numpy as np
 
 from kbridge.backends.numpy import shaping
 from kbridge.backends.numpy.conv import Windows, input_adjoint, repeated, rows_of, strided
+from kbridge.backends.numpy.elementwise import kept
 from kbridge.backends.numpy.pooling import slid
 from kbridge.backends.numpy.reduction import sum as _sum
 
@@ -133,7 +134,7 @@ def pool_adjoint(
     else:
         result = np.zeros((len(x), *where.padded, wide.shape[-1]), wide.dtype)
         for index, hit in _first_maxima(where, x):
-            result[index] += np.where(hit, wide, 0)
+            result[index] += kept(hit, wide)
     return where.close(result[where.inside()], g.dtype)
 
 

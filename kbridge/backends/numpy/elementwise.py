@@ -36,7 +36,25 @@ minimum = np.minimum
 
 
 def where(condition: Any, x: Any, y: Any) -> Any:
+    if (
+        y.__class__ is float
+        and str(y) == "0.0"
+        and x.__class__ is condition.__class__ is np.ndarray
+    ):
+        return kept(condition, x)
     return np.where(condition, x, y)
+
+
+def kept(condition: Any, x: Any) -> Any:
+    """``x`` where the condition holds, else 0.
+
+    ``np.where`` branches at each element, and takes six times as long where it cannot foresee them.
+    """
+    if condition.dtype.kind != "b" or x.dtype.kind != "f" or not x.ndim:
+        return np.where(condition, x, x.dtype.type(0))
+    bits = np.dtype(f"i{x.dtype.itemsize}")
+    mask = np.negative(condition, dtype=bits)  # all bits, or none
+    return np.bitwise_and(mask, x.view(bits)).view(x.dtype)
 
 
 def square(x: Any) -> Any:
