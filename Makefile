@@ -62,7 +62,7 @@ golden: setup $(GOLDEN)/keras.stamp  ## Compute the golden values anew; PYTHON37
 	done
 	$(BIN)/python -m kbridge.conformance.golden merge $(GOLDEN)/tensorflow.npz $(GOLDEN)/theano.npz
 
-bench: setup  ## Compare kbridge's speed with calling the engines directly.
+bench: setup keras2  ## Compare kbridge's speed with calling the engines directly.
 	$(BIN)/kbridge bench
 
 format: setup  ## Let ruff sort imports and format.

@@ -7,13 +7,24 @@ import sys
 import time
 from collections.abc import Callable
 
-from benchmarks import calls, convolution, dispatch, graph, imports, report, sizes, training
+from benchmarks import (
+    calls,
+    convolution,
+    dispatch,
+    graph,
+    imports,
+    keras2,
+    report,
+    sizes,
+    training,
+)
 
 BENCHMARKS: dict[str, Callable[[bool], list[report.Row]]] = {
     "dispatch": dispatch.rows,
     "imports": imports.rows,
     "calls": calls.rows,
     "training": training.rows,
+    "keras2": keras2.rows,
     "graph": graph.rows,
     "convolution": convolution.rows,
     "sizes": sizes.rows,

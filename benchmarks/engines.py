@@ -37,6 +37,11 @@ def modules(engine: str) -> dict[str, Any]:
     return {"np": np}
 
 
+def environment(home: str) -> dict[str, str]:
+    """That of a process of its own, with a folder for the settings of Keras."""
+    return {**os.environ, "KERAS_HOME": home, "TF_CPP_MIN_LOG_LEVEL": "3"}
+
+
 def child(module: str, function: str, engine: str, *args: Any) -> Any:
     """``benchmarks.module.function(*args)`` in a process of its own, Keras 3 on that engine too."""
     code = (
@@ -44,14 +49,12 @@ def child(module: str, function: str, engine: str, *args: Any) -> Any:
         f"print(json.dumps({module}.{function}(*{args!r})))"
     )
     with tempfile.TemporaryDirectory() as home:
-        env = {
-            **os.environ,
-            "KERAS_BACKEND": engine,
-            "KERAS_HOME": home,
-            "TF_CPP_MIN_LOG_LEVEL": "3",
-        }
         done = subprocess.run(
-            [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False
+            [sys.executable, "-c", code],
+            env={**environment(home), "KERAS_BACKEND": engine},
+            capture_output=True,
+            text=True,
+            check=False,
         )
     if done.returncode:
         raise RuntimeError(f"{module}.{function}{args} failed:\n{done.stderr[-2000:]}")

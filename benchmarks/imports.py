@@ -6,13 +6,12 @@ Each is a process of its own, in turns.
 from __future__ import annotations
 
 import importlib.util
-import os
 import statistics
 import subprocess
 import sys
 import tempfile
 
-from benchmarks.engines import installed
+from benchmarks.engines import environment, installed
 from benchmarks.report import Row
 
 _TIMED = (
@@ -21,15 +20,9 @@ _TIMED = (
 
 
 def _seconds(module: str, engine: str, home: str) -> float:
-    env = {
-        **os.environ,
-        "KERAS_BACKEND": engine,
-        "KERAS_HOME": home,
-        "TF_CPP_MIN_LOG_LEVEL": "3",
-    }
     done = subprocess.run(
         [sys.executable, "-c", _TIMED.format(module=module)],
-        env=env,
+        env={**environment(home), "KERAS_BACKEND": engine},
         capture_output=True,
         text=True,
         check=True,

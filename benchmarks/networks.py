@@ -104,13 +104,15 @@ def step(K: Any, model: str, **options: Any) -> Callable[[Any], Any]:
     return K.function([x, y], [loss], updates, **options)  # type: ignore[no-any-return]
 
 
-def keras_step(model: str) -> Callable[[Any, Any], Any]:
-    """The same network as a Keras 3 model: its ``train_on_batch``."""
+def keras_step(
+    model: str, optimizer: str = "SGD", initial: list[Any] | None = None
+) -> Callable[[Any, Any], Any]:
+    """``train_on_batch`` of the same network as a model of Keras, be it 2 or 3."""
     import keras
 
     L = keras.layers
     body = {
-        "mlp": [L.Dense(256, "relu")],
+        "mlp": [L.Dense(256, activation="relu")],
         "cnn": [
             *(L.Conv2D(16, 3, padding="same", activation="relu"), L.MaxPooling2D()),
             *(L.Conv2D(32, 3, padding="same", activation="relu"), L.MaxPooling2D(), L.Flatten()),
@@ -118,7 +120,9 @@ def keras_step(model: str) -> Callable[[Any, Any], Any]:
         "rnn": [L.SimpleRNN(UNITS)],
         "lstm": [L.LSTM(UNITS)],
     }[model]
-    built = keras.Sequential([keras.Input(_INPUT[model]), *body, L.Dense(CLASSES)])
+    built = keras.Sequential([L.InputLayer(_INPUT[model]), *body, L.Dense(CLASSES)])
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    built.compile(keras.optimizers.SGD(RATE), loss)
+    built.compile(getattr(keras.optimizers, optimizer)(RATE), loss)
+    if initial is not None:
+        built.set_weights(initial)
     return built.train_on_batch  # type: ignore[no-any-return]

@@ -36,13 +36,17 @@ class Row:
     goal: float | None = None
     #: What the value is: a ratio, or a difference or count in this unit.
     what: str = "ratio"
+    #: Why it could not be measured here, and what to do; "" where it was.
+    absent: str = ""
 
     @property
     def missed(self) -> bool:
-        return self.goal is not None and self.ratio > self.goal
+        return not self.absent and self.goal is not None and self.ratio > self.goal
 
     def cells(self) -> list[str]:
         goal = "" if self.goal is None else f"{self.goal:g}"
+        if self.absent:
+            return [self.engine, self.case, self.against, "", "not measured", "", goal, self.absent]
         form = "{:.0f}" if self.what == "compilations" else "{:.2f}"
         spread = f"{form.format(self.low)} to {form.format(self.high)}"
         value = form.format(self.ratio)

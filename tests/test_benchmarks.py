@@ -9,7 +9,7 @@ import pytest
 
 import kbridge
 from benchmarks import __main__ as command
-from benchmarks import calls, dispatch, networks, paired, reasons, report
+from benchmarks import calls, dispatch, keras2, networks, paired, reasons, report, turns
 from benchmarks.engines import ENGINES
 
 
@@ -60,6 +60,43 @@ def test_ratios_are_those_of_the_times():
     assert base["ratio"] == 1.0
     assert 3 < other["low"] <= other["high"]
     assert other["ratio"] > 3
+
+
+def test_processes_take_turns_in_both_orders():
+    seen = []
+
+    def program(name, seconds):
+        return lambda count: seen.append((name, count)) or seconds
+
+    found = turns.ratios(program("a", 0.01), program("b", 0.03), 0.3, 4)
+    assert seen[:2] == [("a", 5), ("b", 5)]  # a warm-up, which tells how many calls are a turn
+    assert [name for name, _ in seen[2:]] == list("abbaabba")
+    assert {count for _, count in seen[2:]} == {10}
+    assert found["base"] == 0.01
+    assert found["low"] == found["ratio"] == found["high"] == pytest.approx(3.0)
+
+
+def test_keras_and_the_step_by_hand_train_alike_in_their_processes():
+    found = keras2.measure(("by_hand", "keras_3"), "torch", "mlp", "SGD", quick=True)
+    assert found["base"] > 0
+    assert found["low"] <= found["ratio"] <= found["high"]
+
+
+def test_a_process_that_fails_says_why():
+    with pytest.raises(RuntimeError, match=r"(?s)keras2\.worker\('by_hand'.*AssertionError"):
+        keras2.process("by_hand", "numpy", "mlp", "Adam")
+
+
+def test_without_keras_2_there_is_a_row_for_each_comparison(tmp_path, monkeypatch):
+    monkeypatch.setenv("KERAS2_FOLDER", str(tmp_path))
+    rows = keras2.rows(quick=True)
+    assert [row.engine for row in rows] == ["numpy"] * 2 + [
+        engine for engine in ENGINES[1:] for _ in range(4)
+    ]
+    assert not any(row.missed for row in rows)
+    for line in report.table(rows).splitlines()[2:]:
+        assert "not measured" in line
+        assert f"Keras 2.3.1 is not in {tmp_path}: `make keras2` installs it" in line
 
 
 def test_a_missed_goal_stays_with_its_reason(tmp_path, monkeypatch):
