@@ -81,6 +81,8 @@ record(
     case(ints(4, low=0, high=3), normal(4, 3), from_logits=True),
     case(ints(2, 3, low=0, high=4), unit(2, 3, 4)),
     case(ints(2, 4, low=0, high=3), unit(2, 3, 4), axis=1),
+    case(ints(2, 1, 4, low=0, high=3), unit(2, 3, 4), axis=1),
+    case(ints(2, 4, 1, low=0, high=3), normal(2, 3, 4), True, 1).named("one_at_the_end"),
     case(values([0, 2, 1, 2]), normal(4, 3), True, ignore_class=2),
     case(values([0, -1, 1, -1]), unit(4, 3), ignore_class=-1).named("ignored_out_of_range"),
     case(values([0.0, 2.0, 1.0]), unit(3, 3)).named("float_targets").without("gradient"),

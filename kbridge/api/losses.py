@@ -96,7 +96,12 @@ def sparse_categorical_crossentropy(
         order = [*(i for i in range(rank) if i != axis), axis]
         output = K.permute_dimensions(output, order)
     if K.ndim(target) == rank:
-        target = K.squeeze(target, axis if K.int_shape(target)[axis] == 1 else rank - 1)
+        size, last = K.int_shape(target)[axis], K.int_shape(target)[-1]
+        if size is None and last is None and axis != rank - 1:  # the run tells which of them is 1
+            target = K.reshape(target, K.shape(output)[:-1])
+        else:
+            here = size == 1 or (size is None and last != 1)
+            target = K.squeeze(target, axis if here else rank - 1)
     if K.ndim(target) != rank - 1:
         raise ShapeError(
             f"K.sparse_categorical_crossentropy: {_SPARSE_RANKS}, got {K.int_shape(target)} and "
