@@ -269,9 +269,7 @@ def is_phase(tensor: Any) -> bool:
     return isinstance(tensor, (bool, int, np.integer))
 
 
-def _are_new(
-    outputs: Sequence[Tensor], values: Sequence[Tensor], feeds: Sequence[Tensor]
-) -> bool:
+def _are_new(outputs: Sequence[Tensor], values: Sequence[Tensor], feeds: Sequence[Tensor]) -> bool:
     """Whether nothing but the caller will hold the memory of any output."""
     # A function that a user has lifted may keep what it returns.
     made = all(t.op is not None and not t.op.plain and t.op.name not in _VIEWS for t in outputs)
