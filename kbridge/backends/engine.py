@@ -67,6 +67,9 @@ class Engine:
     #: of the result's dtype, the other operand and the inner operands. It returns what plans call
     #: with these operands in place of both, else None.
     fusions: Mapping[tuple[str, str], Callable[..., Any]] = MappingProxyType({})
+    #: ``split(native, sizes, axis)``: the pieces of a tensor; plans call it for slices that divide
+    #: it; None where its derivative is no better than that of the slices.
+    split: Callable[..., Sequence[Any]] | None = None
     #: Names that the source of :meth:`quick_feed` uses.
     feed_names: Mapping[str, Any] = MappingProxyType({})
 

@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kbridge.errors import GraphError
-from kbridge.symbolic import plan_branches, plan_fusions, plan_gradients, plan_loops, sections
+from kbridge.symbolic import (
+    plan_branches,
+    plan_fusions,
+    plan_gradients,
+    plan_loops,
+    plan_splits,
+    sections,
+)
 from kbridge.symbolic.tensor import Constant, Draw, Placeholder, Tensor, Variable
 
 if TYPE_CHECKING:
@@ -121,6 +128,10 @@ class Writer:
         self.branches: dict[Tensor, plan_branches.Choice] = {}
         #: The nodes that are computed together with one of their operands.
         self.fused: dict[Tensor, plan_fusions.Fused] = {}
+        #: The slices that are pieces of one split, with their places.
+        self.splits: dict[Tensor, tuple[plan_splits.Split, int]] = {}
+        #: Whether an engine's tape records what is being written.
+        self.recording = False
         #: Names of values that the step being written is the last to read.
         self.dying: list[str] = []
         self.wide = False
@@ -222,6 +233,8 @@ class Writer:
             nodes = self.order(outputs, self.given()) if again else nodes
             again = plan_branches.find(self, nodes, outputs)
         nodes = self.order(outputs, self.given()) if again else nodes
+        if self.engine.split is not None:
+            plan_splits.find(self, nodes)
         fused = self.engine.fusions and plan_fusions.find(self, nodes, outputs)
         return self.order(outputs, self.given()) if fused else nodes
 
@@ -353,6 +366,9 @@ class Writer:
             return
         if node in self.fused:
             plan_fusions.write(self, node)
+            return
+        if node in self.splits:
+            plan_splits.write(self, node)
             return
         hosted = node.host is not None and op.name not in ("shape", "size")
         function = f"h_{op.name}" if hosted else f"f_{op.name}"

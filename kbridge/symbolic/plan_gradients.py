@@ -77,11 +77,11 @@ def _write_taped(
             writer.line(f"{writer.names[tensor]} = track({writer.names[tensor]})")
     outer, writer.lines = writer.lines, []
     pending = list(gradients)
-    on = False
+    writer.recording = writer.nested
     for node in writer.with_last_uses(nodes, outputs):
-        if not on and pending and node in traced:
+        if not writer.recording and pending and node in traced:
             writer.line("tracing(True)")
-            on = True
+            writer.recording = True
         if node not in regions:
             writer.step(node)
             if node in sources:
@@ -96,7 +96,7 @@ def _write_taped(
         writer.line(f"{name} = differentiate({writer.names[loss]}, ({names},), {higher}, {again})")
         if not pending and not writer.nested:
             writer.line("tracing(False)")
-            on = False
+            writer.recording = False
     if not writer.nested and "untrack" in writer.namespace:
         for output in dict.fromkeys(outputs):
             if output in traced:

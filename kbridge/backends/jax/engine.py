@@ -111,6 +111,7 @@ class JaxEngine(Engine):
     title = "JAX"
     tensor_class = ArrayImpl
     autodiff = "functional"
+    split = staticmethod(jax.lax.split)
     fixed_shapes = True
     sparse = matrices
     guard_names: Mapping[str, Any] = MappingProxyType({"alike": _alike})

@@ -51,6 +51,7 @@ class TensorFlowEngine(Engine):
     title = "TensorFlow"
     tensor_class = EAGER
     autodiff = "tape"
+    split = staticmethod(tf.split)
     sparse = matrices
     guard_names = MappingProxyType({"alike": _all_are})
     #: jit_compile: compile by XLA, for each size anew.

@@ -42,6 +42,7 @@ class TorchEngine(Engine):
     tensor_class = torch.Tensor
     subclasses = (torch.nn.Parameter,)
     autodiff = "tape"
+    split = staticmethod(torch.split)
     sparse = matrices
     in_plans = MappingProxyType({linalg.dot: linalg.dot_in_plans})
     fusions = FUSIONS
