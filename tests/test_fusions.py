@@ -92,3 +92,30 @@ def test_shapes_that_do_not_fit_are_named_by_the_operation() -> None:
     f = K.function([x, a, b], [x - a * b])
     with pytest.raises(kbridge.errors.ShapeError, match=r"K\.multiply"):
         f([np.ones((2, 2)), np.ones((2, 3)), np.ones((2, 4))])
+
+
+def test_products_of_matrices() -> None:
+    """With a matrix, a vector, as a bias, and where one of them broadcasts over the other."""
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(4, 3)), rng.normal(size=(3, 2))
+    others = [rng.normal(size=size) for size in ((4, 2), (2,), (1, 2), (4, 1))]
+    for at, other in enumerate(others):
+        results = []
+        for backend in (K, HOST):
+            shape = (None,) * other.ndim
+            fed = [backend.placeholder(s) for s in (shape, (None, 3), (3, 2))]
+            x, left, right = fed
+            out = backend.dot(left, right)
+            out = backend.bias_add(out, x) if at == 1 else x + out
+            slopes = backend.gradients(backend.sum(backend.square(out)), fed)
+            results.append(backend.function(fed, [out, *slopes])([other, a, b]))
+            if backend is K:
+                assert len(lines([out], fed)) == 1
+        for ours, expected in zip(*results, strict=True):
+            np.testing.assert_allclose(ours, expected, rtol=2e-5, atol=1e-5)
+    x, left, right = K.placeholder((None, 2)), K.placeholder((None, 3)), K.placeholder((3, 2))
+    one_row = K.function([x, left, right], [x + K.dot(left, right)])
+    found = one_row([others[0], a[:1], b])[0]
+    np.testing.assert_allclose(found, others[0] + a[:1] @ b, rtol=2e-5, atol=1e-5)
+    with pytest.raises(kbridge.errors.ShapeError, match=r"K\.add"):
+        one_row([others[0], a[:3], b])

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kbridge.symbolic.plan import Writer
 
 #: Where the inner operation may stand.
-_PLACES = {"add": (1, 0), "subtract": (1,)}
+_PLACES = {"add": (1, 0), "subtract": (1,), "bias_add": (0,)}
 
 
 class Fused:

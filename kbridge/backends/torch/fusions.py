@@ -45,6 +45,20 @@ def _ratio(sign: int) -> Fusion:
     return fuse
 
 
+def _affine(dtype: str, x: Any, a: Any, b: Any) -> Callable[..., Any] | None:
+    """``x + dot(a, b)`` of matrices, and a vector or a matrix ``x``."""
+    if not all(_fits(dtype, arg) for arg in (x, a, b)) or len(a.shape) != 2 or len(b.shape) != 2:
+        return None
+    return _product_and_sum if len(x.shape) in (1, 2) else None
+
+
+def _product_and_sum(x: Any, a: Any, b: Any) -> Any:
+    try:
+        return torch.addmm(x, a, b)
+    except RuntimeError:  # the product has one row or column, and x more
+        return torch.add(x, torch.mm(a, b))
+
+
 def _fits(dtype: str, value: Any) -> bool:
     return dtype in _DTYPES and isinstance(value, Tensor) and value.dtype == dtype
 
@@ -71,5 +85,7 @@ FUSIONS: Mapping[tuple[str, str], Fusion] = MappingProxyType(
         ("subtract", "multiply"): _sum(-1),
         ("add", "divide"): _ratio(1),
         ("subtract", "divide"): _ratio(-1),
+        ("add", "dot"): _affine,
+        ("bias_add", "dot"): _affine,
     }
 )
