@@ -2,7 +2,7 @@
 
 Both call ``train_on_batch`` of one model, with the same weights. An environment has one Keras, so
 each is a process of its own. Keras 3 cannot train on NumPy: there Keras 2.3.1 stands beside PyTorch
-by hand on one thread.
+by hand, both on one thread.
 """
 
 from __future__ import annotations
@@ -91,6 +91,8 @@ def worker(kind: str, model: str, optimizer: str) -> tuple[list[float], Callable
 def process(kind: str, engine: str, model: str, optimizer: str) -> turns.Process:
     """The process of one kind of step."""
     env = {"KERAS_BACKEND": engine}
+    if engine == "numpy":  # as PyTorch beside it
+        env.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
     if kind == "keras_2":
         paths = [str(folder()), os.environ.get("PYTHONPATH", "")]
         env["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
