@@ -70,8 +70,7 @@ _OUTSIDE = contextlib.nullcontext()
 def _traced(plan: Any, kept: Sequence[Any], given: Sequence[Any]) -> Callable[..., Any]:
     """The plan as a function for ``jax.jit``; after the results it returns what was noted, if any.
 
-    The storages in ``given`` are those that JAX gets for good. Calls leave out what is empty at the
-    end, since each container takes its time.
+    The storages in ``given`` are those that JAX gets for good.
     """
     where = {variable: i for i, variable in enumerate([*kept, *given])}
     order = [where[variable] for variable in plan.variables]
@@ -190,22 +189,32 @@ class JaxEngine(Engine):
         updated = {variable for variable, _ in targets} if options["donate"] else set()
         kept = [v for v in plan.variables if v not in updated]
         given = [v for v in plan.variables if v in updated]
-        run = jax.jit(_traced(plan, kept, given), donate_argnums=2 if given else ())
+        traced = _traced(plan, kept, given)
         draws, wide = plan.draws, plan.wide
         device = None if options["device"] is None else self.device(options["device"])
+        flat = not given and not draws  # each container takes JAX its time
+        if flat:
+            fed = len(feeds)
+            run = jax.jit(lambda *values: traced(values[:fed], values[fed:]))
+        else:
+            run = jax.jit(traced, donate_argnums=2 if given else ())
 
         def program(natives: list[Any]) -> list[Any]:
-            operands: tuple[Any, ...] = natives, list(map(storage_of, kept))
-            if given or draws:
+            operands: Sequence[Any] = [*natives, *map(storage_of, kept)]
+            if not flat:
                 keys = np.array([next(draw.stream) & _WORD for draw in draws], np.uint32)
-                operands += list(map(storage_of, given)), keys
-            if wide or device is not None or not trace_state_clean():
+                operands = natives, operands[len(natives) :], list(map(storage_of, given)), keys
+            if wide or device is not None:
                 with _concrete(), _mode(wide), _on(device):
                     results = run(*operands)
             else:
                 results = run(*operands)
-            if results and results[-1].__class__ is checks.Notes:
-                checks.read(results.pop())
+            if results and results[-1].__class__ is not ArrayImpl:
+                if not trace_state_clean():  # a function of the user's is traced: leave it alone
+                    with _concrete(), _mode(wide), _on(device):
+                        results = run(*operands)
+                if results[-1].__class__ is checks.Notes:
+                    checks.read(results.pop())
             if not targets:
                 return results
             for (variable, _), value in zip(targets, results[count:], strict=True):
