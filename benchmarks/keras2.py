@@ -109,7 +109,7 @@ def measure(
         process(kinds[1], engine, model, optimizer) as other,
     ):
         np.testing.assert_allclose(other.first, base.first, rtol=1e-3)  # the same losses
-        return turns.ratios(base, other, 0.1 if quick else 0.3, 5 if quick else 21)
+        return turns.ratios(base, other, 0.1 if quick else 0.2, 9 if quick else 31)
 
 
 def rows(quick: bool) -> list[Row]:

@@ -43,7 +43,7 @@ class Process:
             raise
 
     def __call__(self, count: int) -> float:
-        """The seconds of a call, the median of so many."""
+        """The seconds of a call, the lower quartile of so many: others use the machine as well."""
         print(count, file=self.process.stdin, flush=True)
         return float(self._answer())
 
@@ -77,7 +77,7 @@ def serve(first: Any, timed: Callable[[], Any]) -> None:
             start = time.perf_counter()
             timed()
             times.append(time.perf_counter() - start)
-        print(statistics.median(times), file=answers, flush=True)
+        print(sorted(times)[len(times) // 4], file=answers, flush=True)
 
 
 def ratios(

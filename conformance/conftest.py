@@ -6,6 +6,7 @@ import importlib.util
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,8 +43,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "xdist_group(name): run in one worker of pytest-xdist")
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Send each group to one process; pytest-xdist's own marks are lost where pytest is newer."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByOperation(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return suite.group(nodeid)
+
+    return ByOperation(config, log)
 
 
 def backends(config: pytest.Config) -> list[str]:

@@ -50,7 +50,7 @@ def main(argv: list[str]) -> int:
     from kbridge import loader
 
     loader.load_backend(given.backend)  # an error of the loader's own, before anything runs
-    options = ["-n", given.n, "--dist", "loadgroup"] if given.n else []
+    options = ["-n", given.n] if given.n else []
     options += ["-k", given.k] if given.k else []
     options += ["--expected", str(Path(given.expected).absolute())] if given.expected else []
     options += ["--tb=long" if given.v else "--tb=short"]

@@ -46,10 +46,10 @@ class Refusal(NamedTuple):
     way: str
 
 
-def _param(item: Any, key: tuple[str, ...], group: str, several: bool) -> Any:
-    """A pytest parameter: its id, its worker, and whether it is expected to fail."""
+def _param(item: Any, key: tuple[str, ...], several: bool) -> Any:
+    """A pytest parameter: its id, and whether it is expected to fail."""
     backend = item.backend
-    marks = [pytest.mark.xdist_group(f"{backend}-{group}")]
+    marks = []
     failure = expected(backend, key)
     if failure is not None:
         raises, reason = failure
@@ -70,7 +70,7 @@ def check_items(backend: str, several: bool) -> Iterator[Any]:
         if own_graph and (hidden or key[-1] == "eager"):
             continue
         item = Check(backend, record, each, function, key[-1])
-        yield _param(item, key, record.name, several)
+        yield _param(item, key, several)
 
 
 def all_checks() -> Iterator[tuple[tuple[str, str, str], Record, Case, Any]]:
@@ -85,7 +85,7 @@ def run_items(backend: str, several: bool) -> Iterator[Any]:
     for name, program in PROGRAMS.items():
         if program.natives and not lab(backend).has_natives:
             continue
-        yield _param(Run(backend, name, program), (name,), "programs", several)
+        yield _param(Run(backend, name, program), (name,), several)
 
 
 def refusal_items(backend: str, several: bool) -> Iterator[Any]:
@@ -93,14 +93,13 @@ def refusal_items(backend: str, several: bool) -> Iterator[Any]:
     for name, fault in FAULTS.items():
         ways = [w for w in fault.ways if w != "native" or lab(backend).has_natives]
         for way in ways:
-            yield _param(Refusal(backend, name, fault, way), (name, way), "faults", several)
+            yield _param(Refusal(backend, name, fault, way), (name, way), several)
 
 
 def golden_items(backend: str, several: bool) -> Iterator[Any]:
     """The operations and programs with golden values: for NumPy, which checks all others."""
     for name in dict.fromkeys([*RECORDS, *GOLDEN]) if backend == "numpy" else ():
-        group = pytest.mark.xdist_group(f"{backend}-{name}")
-        yield pytest.param(name, id=f"{backend}:{name}" if several else name, marks=[group])
+        yield pytest.param(name, id=f"{backend}:{name}" if several else name)
 
 
 def lab_items(backend: str, several: bool) -> Iterator[Any]:
@@ -116,6 +115,15 @@ ITEMS: dict[str, Callable[[str, bool], Iterator[Any]]] = {
     "golden": golden_items,
     "backend": lab_items,
 }
+
+
+def group(nodeid: str) -> str:
+    """What must run in one process, by a test's id: the checks of an operation share functions.
+
+    It is the id's first word, so programs and wrong calls are in groups as well.
+    """
+    key = nodeid.partition("[")[2] or nodeid
+    return key.partition("-")[0].rstrip("]")
 
 
 def keys() -> set[tuple[str, ...]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
-from collections import defaultdict
 from typing import Any
 
 import numpy as np
@@ -25,21 +25,30 @@ def _collapsed(path: Any, blank: int) -> tuple[int, ...]:
     return tuple(int(k) for k, _ in itertools.groupby(path) if k != blank)
 
 
+@functools.cache
+def _paths(steps: int, classes: int) -> tuple[Any, list[tuple[int, ...]], Any]:
+    """Every path, a row each; the label sequences; and which of them each path collapses to."""
+    paths = list(itertools.product(range(classes), repeat=steps))
+    collapsed = [_collapsed(path, classes - 1) for path in paths]
+    places = {labels: i for i, labels in enumerate(dict.fromkeys(collapsed))}
+    return np.array(paths, np.int64), list(places), np.array([places[c] for c in collapsed])
+
+
 def _labelings(frames: Any) -> dict[tuple[int, ...], float]:
     """The probability of each label sequence: the sum over its paths."""
-    classes = frames.shape[1]
+    steps, classes = frames.shape
+    paths, sequences, which = _paths(steps, classes)
     shares = (frames + EPSILON) / (frames + EPSILON).sum(1, keepdims=True)
-    found: dict[tuple[int, ...], float] = defaultdict(float)
-    for path in itertools.product(range(classes), repeat=len(frames)):
-        found[_collapsed(path, classes - 1)] += math.prod(shares[t, k] for t, k in enumerate(path))
-    return found
+    found = np.bincount(which, shares[np.arange(steps), paths].prod(1), len(sequences))
+    return dict(zip(sequences, found.tolist(), strict=True))
 
 
 def _cost(y_true: Any, y_pred: Any, input_length: Any, label_length: Any) -> Any:
     costs = []
     frames, counts = np.reshape(input_length, -1), np.reshape(label_length, -1)
     for labels, rows, n, m in zip(y_true, y_pred, frames, counts, strict=True):
-        p = _labelings(rows[: int(n)])[tuple(int(k) for k in labels[: max(int(m), 0)])]
+        wanted = tuple(int(k) for k in labels[: max(int(m), 0)])
+        p = _labelings(rows[: int(n)]).get(wanted, 0.0)
         costs.append([-math.log(p) if p else math.inf])
     return np.array(costs).reshape(len(costs), 1)
 

@@ -11,7 +11,7 @@ import threading
 from typing import Any
 
 import numpy as np
-from scipy import stats
+import scipy  # scipy.stats is imported where it is used first, since that takes a second
 
 from kbridge import loader
 from kbridge.conformance.records import fault, program
@@ -19,26 +19,27 @@ from kbridge.errors import ArgumentError, DTypeError
 
 MANY = 20000
 
-_CUT = stats.truncnorm(-2.0, 2.0)
-_SHAPED = stats.truncnorm(-2.0, 2.0, loc=1.0, scale=0.5)
-
 
 def _table(K: Any, dtype: str, seed: int = 7) -> list[tuple[str, Any, Any]]:
     """Name, draw and distribution function of every kind of draw."""
     options = {"dtype": dtype, "seed": seed}
+    stats = scipy.stats
+    cut, scaled = stats.truncnorm(-2.0, 2.0), stats.truncnorm(-2.0, 2.0, loc=1.0, scale=0.5)
     return [
         ("normal", K.random_normal((MANY,), **options), stats.norm.cdf),
         ("normal(3, 2)", K.random_normal((MANY,), 3.0, 2.0, **options), stats.norm(3.0, 2.0).cdf),
         ("uniform", K.random_uniform((MANY,), **options), stats.uniform.cdf),
         ("uniform(-1, 3)", K.random_uniform((MANY,), -1, 3, **options), stats.uniform(-1, 4).cdf),
-        ("truncated", K.truncated_normal((MANY,), **options), _CUT.cdf),
-        ("truncated(1, 0.5)", K.truncated_normal((MANY,), 1.0, 0.5, **options), _SHAPED.cdf),
+        ("truncated", K.truncated_normal((MANY,), **options), cut.cdf),
+        ("truncated(1, 0.5)", K.truncated_normal((MANY,), 1.0, 0.5, **options), scaled.cdf),
     ]
 
 
 def _distance(values: Any, cdf: Any) -> float:
     """The statistic of Kolmogorov and Smirnov, in units in which 2.5 has a chance of 1e-5."""
-    return float(stats.kstest(values.astype("float64"), cdf).statistic) * math.sqrt(values.size)
+    return float(scipy.stats.kstest(values.astype("float64"), cdf).statistic) * math.sqrt(
+        values.size
+    )
 
 
 def _far(K: Any, dtype: str) -> list[str]:
@@ -74,7 +75,7 @@ def _tails(got: Any) -> bool:
     """Normal numbers with as many beyond 2, 3 and 3.5 deviations as there should be."""
     size = np.abs(np.asarray(got, np.float64))
     for limit in (2.0, 3.0, 3.5):
-        share = 2 * stats.norm.sf(limit)
+        share = 2 * scipy.stats.norm.sf(limit)
         if abs((size > limit).mean() - share) > 5 * math.sqrt(share / size.size):
             return False
     return bool(size.max() > 3.5)
@@ -255,7 +256,7 @@ def whole_numbers(K: Any) -> Any:
         *several, low, wide = found
         for dtype, values in zip(kinds, several, strict=True):
             counts = np.bincount(values.astype(np.int64), minlength=12)
-            even = stats.chisquare(counts[2:]).pvalue > 1e-5
+            even = scipy.stats.chisquare(counts[2:]).pvalue > 1e-5
             if values.dtype != dtype or len(counts) > 12 or counts[:2].any() or not even:
                 wrong.append(f"{values.dtype}: {counts.tolist()}")
         if set(low.tolist()) != set(range(-3, 3)):
