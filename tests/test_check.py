@@ -133,6 +133,25 @@ def test_no_check_has_the_name(package):
     assert output.endswith("no check was run.\n")
 
 
+WHERE = """
+def pytest_runtest_logreport(report):
+    if report.when == "call" and hasattr(report, "node"):
+        print("ran", report.nodeid, "in", report.node.gateway.id)
+"""
+
+
+def test_the_checks_of_an_operation_run_in_one_process(package):
+    """They share compiled functions, which two processes would both compile."""
+    pytest.importorskip("xdist")
+    (package / "where.py").write_text(WHERE)
+    names = "test_op and 2x3- and (tan or sin or cos or exp or sq)"
+    status, output = check(package, "-n", "2", "-p", "where", "-k", names, name="numpy")
+    assert status == 0, output
+    places = re.findall(r"ran \S+\[(\w+)-.*\] in (\w+)", output)
+    assert {process for _, process in places} == {"gw0", "gw1"}
+    assert len({*places}) == len({operation for operation, _ in places}) > 4
+
+
 def test_failures_in_full(package):
     _, output = check(package, "-k", "tanh-2x3-eager", "-v")
     assert "--- tanh-2x3-eager\n" in output
