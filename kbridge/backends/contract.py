@@ -56,7 +56,10 @@ class Contract(record.Now):
 
         def checked(*args: Any, **kwargs: Any) -> Any:
             if older:
-                old = {key: kwargs.pop(key) for key in older if key in kwargs}
+                own = len(op.parameters)  # older keywords come after them
+                old = dict(zip(older, args[own:], strict=False))
+                old |= {key: kwargs.pop(key) for key in older if key in kwargs}
+                args = args if len(args) > own + len(older) else args[:own]
                 given = signature.bind_partial(*args, **kwargs).arguments
                 values = tuple(given.get(parameter, MISSING) for parameter in op.parameters)
                 args, kwargs = (), _found(op, translated(op, values, old))
