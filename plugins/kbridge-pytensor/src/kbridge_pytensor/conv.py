@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import functools
-import itertools
+import math
 from collections.abc import Callable
 from typing import Any
 
 import pytensor
 import pytensor.tensor as pt
 
-from kbridge.errors import ArgumentError
-from kbridge.symbolic.conv_shapes import check_padding
+from kbridge.errors import ArgumentError, ShapeError
+from kbridge.symbolic.conv_shapes import check_padding, window
+from kbridge.symbolic.record import named
 from kbridge_pytensor.creation import dims
 from kbridge_pytensor.engine import contract
+from kbridge_pytensor.host import Host
 from kbridge_pytensor.reduction import wide
 from kbridge_pytensor.shaping import pad
 
@@ -21,7 +22,9 @@ from kbridge_pytensor.shaping import pad
 class Windows:
     """Where the windows of ``x``, channels last, lie; sizes may be known at the run only."""
 
-    def __init__(self, x: Any, sizes: Any, strides: Any, padding: str, dilation: Any) -> None:
+    def __init__(
+        self, name: str, x: Any, sizes: Any, strides: Any, padding: str, dilation: Any
+    ) -> None:
         rule = check_padding(padding, causal=len(sizes) == 1)
         self.steps = list(zip(sizes, strides, dilation, strict=True))
         self.pairs: list[tuple[Any, Any]] = [(0, 0)] * len(sizes)
@@ -31,6 +34,8 @@ class Windows:
             whole = x.shape[i + 1] if whole is None else whole
             reach = (size - 1) * gap + 1
             if rule == "valid":
+                known = isinstance(whole, int) and isinstance(size, int)
+                whole = whole if known else _fitting(name, whole, size, stride, gap)
                 self.counts.append((whole - reach) // stride + 1)
                 continue
             count = -(-whole // stride)
@@ -52,13 +57,18 @@ class Windows:
             x = pt.take(x, index, axis=axis)
         return x
 
-    def parts(self, x: Any) -> Any:
-        """Each place in the window, with the elements there of all windows."""
-        for place in itertools.product(*(range(size) for size, *_ in self.steps)):
-            index: list[Any] = [slice(None)]
-            for at, (_, stride, gap), count in zip(place, self.steps, self.counts, strict=True):
-                index.append(slice(at * gap, at * gap + (count - 1) * stride + 1, stride))
-            yield place, x[tuple(index)]
+
+def _fitting(name: str, whole: Any, size: Any, stride: int, gap: int) -> Any:
+    """The size of an axis, on which the window must fit when it runs."""
+
+    def checked(whole: Any, size: Any) -> Any:
+        try:
+            window(int(whole), int(size), stride, gap, "valid")
+        except ShapeError as error:
+            raise named(error, name) from None
+        return whole
+
+    return Host(checked, "int64", ())(*(pt.as_tensor(n, dtype="int64") for n in (whole, size)))
 
 
 def _last(x: Any, data_format: str) -> Any:
@@ -70,12 +80,19 @@ def _back(x: Any, data_format: str) -> Any:
 
 
 def _convolved(
-    x: Any, kernel: Any, strides: Any, padding: str, layout: str, gaps: Any, product: Any
+    name: str,
+    x: Any,
+    kernel: Any,
+    strides: Any,
+    padding: str,
+    layout: str,
+    gaps: Any,
+    product: Any,
 ) -> Any:
     x, kernel = wide(_last(x, layout)), wide(kernel)
     n = len(strides)
     sizes = [kernel.shape[i] if s is None else s for i, s in enumerate(kernel.type.shape[:n])]
-    where = Windows(x, sizes, strides, padding, gaps)
+    where = Windows(name, x, sizes, strides, padding, gaps)
     return _back(product(where.patches(where.opened(x)), kernel, n), layout)
 
 
@@ -98,9 +115,11 @@ def _convolution(n: int) -> Callable[..., Any]:
     def conv(
         x: Any, kernel: Any, strides: Any, padding: str, data_format: Any, dilation_rate: Any
     ) -> Any:
-        return _convolved(x, kernel, strides, padding, data_format, dilation_rate, _mixed)
+        how = (strides, padding, data_format, dilation_rate, _mixed)
+        return _convolved(name, x, kernel, *how)
 
-    return contract(conv, f"conv{n}d")
+    name = f"conv{n}d"
+    return contract(conv, name)
 
 
 conv1d, conv2d, conv3d = map(_convolution, (1, 2, 3))
@@ -110,7 +129,8 @@ conv1d, conv2d, conv3d = map(_convolution, (1, 2, 3))
 def depthwise_conv2d(
     x: Any, depthwise_kernel: Any, strides: Any, padding: str, data_format: Any, dilation_rate: Any
 ) -> Any:
-    return _convolved(x, depthwise_kernel, strides, padding, data_format, dilation_rate, _apart)
+    how = (strides, padding, data_format, dilation_rate, _apart)
+    return _convolved("depthwise_conv2d", x, depthwise_kernel, *how)
 
 
 def _transposed(n: int) -> Callable[..., Any]:
@@ -133,11 +153,12 @@ def _transposed(n: int) -> Callable[..., Any]:
         filled[channel] = kernel.shape[n] if filled[channel] is None else filled[channel]
         start = pt.alloc(pt.constant(0, dtype=wide(x).type.dtype), *filled)
         how = (strides, padding, data_format, dilation_rate, _mixed)
-        forward = _convolved(start, kernel, *how)
+        forward = _convolved(name, start, kernel, *how)
         known = {forward: pt.cast(x, forward.type.dtype)}
         return pytensor.grad(None, start, known_grads=known)
 
-    return contract(conv_transpose, f"conv{n}d_transpose")
+    name = f"conv{n}d_transpose"
+    return contract(conv_transpose, name)
 
 
 conv2d_transpose, conv3d_transpose = map(_transposed, (2, 3))
@@ -153,21 +174,23 @@ def _pooling(n: int) -> Callable[..., Any]:
         if pool_mode not in ("max", "avg"):
             raise ArgumentError(f'pool_mode must be "max" or "avg", got {pool_mode!r}')
         y = wide(_last(x, data_format))
-        where = Windows(y, pool_size, strides, padding, (1,) * n)
+        where = Windows(name, y, pool_size, strides, padding, (1,) * n)
+        places, ends = range(2, 2 * n + 1, 2), (0, *range(1, 2 * n, 2), 2 * n + 1)
         if pool_mode == "avg":
-            # Two at a time: PyTensor's own sum of more than 31 operands fails.
             total, count = (
-                functools.reduce(pt.add, [part for _, part in where.parts(where.opened(z))])
+                pt.sum(where.patches(where.opened(z)), axis=tuple(places), dtype=y.type.dtype)
                 for z in (y, pt.ones_like(y))
             )
             return _back(total / count, data_format)
-        result = None
-        for _, part in where.parts(where.opened(y, float("-inf"))):
-            # Of equal elements the first is the largest, as elsewhere.
-            result = part if result is None else pt.switch(pt.gt(part, result), part, result)
-        return _back(result, data_format)
+        patches = pt.transpose(where.patches(where.opened(y, float("-inf"))), (*ends, *places))
+        patches = pt.reshape(patches, (*patches.shape[: n + 2], math.prod(pool_size)))
+        # Of equal elements the first is the largest, as elsewhere.
+        first = pt.expand_dims(pt.argmax(patches, axis=-1), -1)
+        largest = pt.switch(pt.eq(pt.arange(math.prod(pool_size)), first), patches, 0)
+        return _back(pt.sum(largest, axis=-1, dtype=y.type.dtype), data_format)
 
-    return contract(pool, f"pool{n}d")
+    name = f"pool{n}d"
+    return contract(pool, name)
 
 
 pool2d, pool3d = map(_pooling, (2, 3))

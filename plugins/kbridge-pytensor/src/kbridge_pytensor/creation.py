@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 import pytensor.tensor as pt
 
-from kbridge_pytensor.engine import contract, engine, numpy_dtype, plain_getitem
+from kbridge.api.rules import as_dtype, check_dims, known_sizes
+from kbridge.symbolic import shapes
+from kbridge_pytensor.engine import contract, engine, numpy_dtype, own, plain_getitem
+from kbridge_pytensor.graph import variable
 
 
 def dims(sizes: Any) -> Any:
@@ -31,7 +34,11 @@ def full(shape: Any, value: float, dtype: str) -> Any:
 
 @contract
 def full_like(x: Any, value: float, dtype: str | None = None) -> Any:
-    return pt.alloc(pt.constant(value, dtype=numpy_dtype(dtype or x.type.dtype)), *sizes_of(x))
+    return filled(x, value, dtype or x.type.dtype)
+
+
+def filled(x: Any, value: float, dtype: str) -> Any:
+    return pt.fill(x, pt.constant(value, dtype=numpy_dtype(dtype)))
 
 
 @contract
@@ -41,6 +48,17 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: str = "int32") ->
     if all(isinstance(part, (int, float)) for part in parts):
         return pt.constant(np.arange(*parts).astype(numpy_dtype(dtype)))
     return pt.cast(pt.arange(*parts), numpy_dtype(dtype))
+
+
+@contract.own
+def eye(size: Any, dtype: Any = None, name: str | None = None) -> Any:
+    sizes = dims(check_dims(size))
+    known_sizes(sizes)  # an error unless they are integers
+    shapes.eye([None if engine.is_native(each) else each for each in sizes])
+    if any(map(engine.is_native, sizes)):
+        diagonal = pt.eq(pt.expand_dims(pt.arange(sizes[0]), 1), pt.arange(sizes[-1]))
+        return own(pt.cast(diagonal, numpy_dtype(as_dtype(dtype))))
+    return variable(np.eye(sizes[0], sizes[-1]), dtype, name)
 
 
 @contract

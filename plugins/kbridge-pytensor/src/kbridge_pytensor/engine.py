@@ -13,8 +13,6 @@ import pytensor
 import pytensor.tensor as pt
 from pytensor.gradient import disconnected_grad
 from pytensor.graph.basic import Variable as Node
-from pytensor.tensor.basic import infer_static_shape
-from pytensor.tensor.exceptions import NotScalarConstantError
 from pytensor.tensor.sharedvar import TensorSharedVariable
 from pytensor.tensor.variable import TensorConstant, TensorVariable
 
@@ -23,6 +21,7 @@ from kbridge.backends.flat import FlatEngine
 from kbridge.errors import ArgumentTypeError, SymbolicError, UnsupportedError
 from kbridge.symbolic.dtypes import FLOATS, to_numpy
 from kbridge.symbolic.evaluate import array_function
+from kbridge_pytensor.sizes import known_size
 
 
 def numpy_dtype(dtype: str) -> Any:
@@ -59,7 +58,10 @@ class _Operators:
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
         if session is not None:
-            raise ArgumentTypeError("eval: the backend 'pytensor' has no sessions; leave it out")
+            raise ArgumentTypeError(
+                f"tensor.eval: expected a session of kbridge, got {session!r:.80}; PyTensor has no "
+                f"sessions, so leave it out."
+            )
         if not feed_dict:
             return contract.functions["eval"](self)
         return contract.functions["function"](list(feed_dict), [self])(list(feed_dict.values()))[0]
@@ -176,8 +178,8 @@ class PyTensorEngine(FlatEngine):
 
     def known_sizes(self, native: Any) -> Any:
         if native.type.ndim == 0:
-            return _known(native)
-        return tuple(_known(plain_getitem(native, i)) for i in range(native.type.shape[0]))
+            return known_size(native)
+        return tuple(known_size(plain_getitem(native, i)) for i in range(native.type.shape[0]))
 
     def finished(self, op: Any, operands: list[Any], value: Any, shape: Any, dtype: str) -> Any:
         """The result, cut from derivatives where the contract has none, with its static shape."""
@@ -206,16 +208,6 @@ class PyTensorEngine(FlatEngine):
 def plain_getitem(x: Any, key: Any) -> Any:
     """PyTensor's own indexing."""
     return TensorVariable.__getitem__(x, key)
-
-
-def _known(scalar: Any) -> int | None:
-    """The value of a size that follows from static shapes alone."""
-    if "int" not in scalar.type.dtype:
-        return None
-    try:
-        return int(pt.get_underlying_scalar_constant_value(scalar))
-    except NotScalarConstantError:
-        return infer_static_shape([scalar])[1][0]
 
 
 engine = PyTensorEngine()

@@ -148,7 +148,7 @@ class Function:
             then = iter(after(*arrays) if after is not None else ())
         except KBridgeError:
             raise
-        except (ValueError, AssertionError) as error:
+        except (ValueError, AssertionError, ZeroDivisionError) as error:
             text = str(error).partition("\n")[0]
             raise ShapeError(f"{self.name}: sizes do not fit at the run: {text}") from error
         results = [next(then if late else first) for late in self.late]

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,6 +24,7 @@ from kbridge.symbolic import dtypes, record, scopes, shapes
 from kbridge.symbolic import sparse as matrices
 from kbridge.symbolic.function import Update
 from kbridge_pytensor.engine import Tensor, Variable, compiled, contract, engine, numpy_dtype, own
+from kbridge_pytensor.sizes import is_of_sizes
 
 #: For values that are computed once: compiling takes longest.
 _ONCE = Mode(linker=VMLinker(c_thunks=False), optimizer="fast_compile")
@@ -235,15 +240,32 @@ def gradients(loss: Any, variables: Any) -> Any:
                     f"{given!r:.80}"
                 )
     floats = [pt.sum(part) for part in losses if engine.dtype(part) in dtypes.FLOATS]
-    wanted = [source for source in sources if engine.dtype(source) in dtypes.FLOATS]
+    wanted = [s for s in sources if engine.dtype(s) in dtypes.FLOATS and not is_of_sizes(s)]
     if not floats or not wanted:
         return [None] * len(sources)
     total = floats[0] if len(floats) == 1 else pt.add(*floats)
-    found = pytensor.grad(
-        total, list(dict.fromkeys(wanted)), disconnected_inputs="ignore", return_disconnected="none"
-    )
-    by_source = dict(zip(dict.fromkeys(wanted), found, strict=True))
+    wanted = list(dict.fromkeys(wanted))
+    with _deep(total):
+        found = pytensor.grad(
+            total, wanted, disconnected_inputs="ignore", return_disconnected="none"
+        )
+    by_source = dict(zip(wanted, found, strict=True))
     return [_shaped(by_source.get(source), source) for source in sources]
+
+
+@contextlib.contextmanager
+def _deep(x: Any) -> Iterator[None]:
+    """``pytensor.grad`` recurses over the graph, three calls for each node on the way."""
+    with _recursion:
+        limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(limit + 4 * sum(1 for _ in ancestors([x])))
+        try:
+            yield
+        finally:
+            sys.setrecursionlimit(limit)
+
+
+_recursion = threading.RLock()
 
 
 def _shaped(slope: Any, source: Any) -> Any:

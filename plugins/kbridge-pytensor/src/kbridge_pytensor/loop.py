@@ -35,7 +35,8 @@ def scan(
     if any(sequence.type.shape[0] == 0 for sequence in sequences):
         none = [pt.constant(0, dtype=output.type.dtype) for output in outputs]
         sizes = [[0 if s is None else s for s in output.type.shape] for output in outputs]
-        return states, [own(pt.alloc(n, 0, *s)) for n, s in zip(none, sizes, strict=True)]
+        made = [pt.alloc(n, 0, *s) for n, s in zip(none, sizes, strict=True)]
+        return [_tied(x, sequences) for x in states], [_tied(x, sequences) for x in made]
     given = [number, *elements, *carried]
     # What the step reads from outside is computed once, draws among it.
     captured = _captured(given, results)
@@ -64,6 +65,15 @@ def scan(
         for first, row in zip(states, rows, strict=True)
     ]
     return last, [own(_counted(row[::-1] if reverse else row, sequences)) for row in kept]
+
+
+def _tied(x: Any, sequences: list[Any]) -> Any:
+    """``x`` with a path to the sequences, of no elements, so that their gradient is zeros."""
+    if "float" in x.type.dtype:
+        for sequence in sequences:
+            if "float" in sequence.type.dtype and sequence.type.shape[0] == 0:
+                x = x + pt.cast(pt.sum(sequence), x.type.dtype)
+    return own(x)
 
 
 def _counted(rows: Any, sequences: list[Any]) -> Any:

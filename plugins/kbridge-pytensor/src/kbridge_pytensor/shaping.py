@@ -7,22 +7,37 @@ import functools
 import operator
 from typing import Any
 
+import numpy as np
 import pytensor.tensor as pt
+from pytensor.graph.basic import Constant
 
 from kbridge.errors import IndexRangeError, ShapeError
-from kbridge.symbolic.shapes import empty_reshape
-from kbridge_pytensor.creation import dims, sizes_of
+from kbridge_pytensor.creation import dims, filled, sizes_of
 from kbridge_pytensor.engine import contract, engine, numpy_dtype, plain_getitem
 from kbridge_pytensor.host import Host
 
 
 @contract
 def reshape(x: Any, shape: Any) -> Any:
-    shape = dims(shape)
-    if -1 in [s for s in shape if isinstance(s, int)] and 0 in [*shape, *x.type.shape]:
-        known = [s if isinstance(s, int) else 0 for s in shape]
-        shape = empty_reshape([s or 0 for s in x.type.shape], known)
-    return pt.reshape(x, shape or pt.constant([], dtype="int64"), ndim=len(shape))
+    shape = [_number(size) for size in dims(shape)]
+    numbers = [size for size in shape if isinstance(size, int)]
+    if -1 in numbers and (0 in numbers or len(numbers) < len(shape)):
+        rest = _rest(x, [size for size in shape if not isinstance(size, int) or size != -1])
+        shape = [rest if isinstance(size, int) and size == -1 else size for size in shape]
+    return pt.reshape(x, tuple(shape) or pt.constant([], dtype="int64"), ndim=len(shape))
+
+
+def _number(size: Any) -> Any:
+    known = engine.known_sizes(size) if engine.is_native(size) else size
+    return size if known is None else int(known)
+
+
+def _rest(x: Any, sizes: list[Any]) -> Any:
+    """What -1 stands for beside ``sizes``: with a 0 among them the sizes that are not 0 tell."""
+    beside = pt.stack([pt.as_tensor(size, dtype="int64") for size in sizes])
+    parts = pt.prod(pt.maximum(x.shape, 1)) // pt.prod(pt.maximum(beside, 1))
+    rest = pt.switch(pt.any(pt.eq(beside, 0)), parts, -1)
+    return _number(rest)
 
 
 @contract
@@ -103,9 +118,9 @@ def _rows(x: Any, axis: int, count: Any, value: float) -> Any:
     """So many rows of ``value`` along ``axis``."""
     if isinstance(count, int) and count == 0:
         return None
-    sizes = sizes_of(x)
-    sizes[axis] = count
-    return pt.alloc(pt.constant(value, dtype=x.type.dtype), *sizes)
+    # Not ``alloc``, which infers its sizes anew whenever a graph is copied, and takes its time.
+    row = filled(pt.sum(x, axis=axis, keepdims=True), value, x.type.dtype)
+    return pt.take(row, pt.zeros_like(pt.arange(count)), axis=axis)
 
 
 @contract
@@ -119,6 +134,13 @@ def gather(reference: Any, indices: Any) -> Any:
             )
         return indices
 
+    rows = reference.type.shape[0]
+    if (
+        isinstance(indices, Constant)
+        and rows
+        and np.all((indices.data >= 0) & (indices.data < rows))
+    ):
+        return plain_getitem(reference, indices)
     whole = pt.cast(indices, "int64")
     inside = Host(checked, "int64", indices.type.shape)(whole, reference.shape[0])
     return plain_getitem(reference, inside)
