@@ -63,6 +63,7 @@ golden: setup $(GOLDEN)/keras.stamp  ## Compute the golden values anew; PYTHON37
 	$(BIN)/python -m kbridge.conformance.golden merge $(GOLDEN)/tensorflow.npz $(GOLDEN)/theano.npz
 
 bench: setup keras2  ## Compare kbridge's speed with calling the engines directly.
+	$(PIP) --quiet --editable '.[bench]'
 	$(BIN)/kbridge bench
 
 format: setup  ## Let ruff sort imports and format.

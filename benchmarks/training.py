@@ -74,7 +74,7 @@ def rows(quick: bool) -> list[Row]:
     for engine in installed():
         against = "PyTorch by hand, one thread" if engine == "numpy" else "by hand"
         for model, title in networks.TITLES.items():
-            got = child("training", "measure", engine, engine, model, 0.5 if quick else 4.0)
+            got = child("training", "measure", engine, engine, model, 0.5 if quick else 2.0)
             goal = 3.0 if (engine, model) == ("numpy", "cnn") else GOALS.get(engine)
             own = got["own"]
             found.append(Row("training step", engine, title, against, goal=goal, **own))
