@@ -5,7 +5,6 @@ That each rule is right is tested in ``test_derivatives.py``.
 
 from __future__ import annotations
 
-import time
 import tracemalloc
 from collections.abc import Callable
 from typing import Any
@@ -273,20 +272,6 @@ def test_a_native_replacement_is_differentiated_through_its_composition() -> Non
 
 
 # --- size ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_a_hundred_thousand_additions() -> None:
-    x, v = K.placeholder((3,)), K.variable(np.ones(3))
-    y = x
-    for _ in range(100_000):
-        y = y + v
-    start = time.process_time()
-    f = K.function([x], [y, *K.gradients(K.sum(y), [x, v])])
-    y_value, to_x, to_v = f([np.zeros(3)])
-    assert time.process_time() - start < 60
-    assert y_value.tolist() == to_v.tolist() == [100_000.0] * 3
-    assert to_x.tolist() == [1.0] * 3
 
 
 def test_a_long_plan_is_compiled_in_sections_with_the_same_result() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 
@@ -234,20 +233,6 @@ def test_threads_that_trace_at_once_keep_their_checks_apart():
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(call, range(64)))
-
-
-@pytest.mark.slow
-def test_a_chain_of_ten_thousand_additions():
-    x = K.placeholder((2,))
-    y = x
-    for _ in range(10_000):
-        y = y + 1.0
-    start = time.perf_counter()
-    f = K.function([x], [y, *K.gradients(K.sum(y), [x])])
-    value, slope = f([np.zeros(2)])
-    assert value.tolist() == [10_000.0] * 2
-    assert slope.tolist() == [1.0] * 2
-    print(f"compiled and run in {time.perf_counter() - start:.1f} s")
 
 
 # --- checks of data ------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -497,22 +496,6 @@ def test_eight_threads_lose_no_update(K):
         seen = list(pool.map(lambda _: float(f([])[0]), range(2400)))
     assert K.get_value(v) == 2400.0
     assert sorted(seen) == list(range(2400))
-
-
-@pytest.mark.slow
-def test_a_chain_of_ten_thousand_additions(K, record_property):
-    x = K.placeholder((2,))
-    start = time.perf_counter()
-    chain = [x]
-    for _ in range(10_000):
-        chain.append(chain[-1] + 1.0)
-    f = K.function([x], [chain[-1]])
-    built = time.perf_counter()
-    assert f([[0.0, 1.0]])[0].tolist() == [10000.0, 10001.0]
-    record_property("seconds to record", built - start)
-    record_property("seconds to compile and run", time.perf_counter() - built)
-    (gradient,) = K.gradients(chain[1500], [x])
-    assert K.function([x], [gradient])([[0.0, 1.0]])[0].tolist() == [1.0, 1.0]
 
 
 # --- random ------------------------------------------------------------------------------------

@@ -151,15 +151,3 @@ def test_the_compile_option():
         K.function([x], [y], compile="fast")([normal(1, 3)])
     with pytest.raises(errors.ArgumentError, match="donate"):
         K.function([x], [y], donate=True)
-
-
-@pytest.mark.slow
-def test_a_chain_of_a_hundred_thousand_additions():
-    x = K.placeholder((2,))
-    y = x
-    for _ in range(100_000):
-        y = y + 1.0
-    f = K.function([x], [y, K.gradients(K.sum(y), [x])[0]])
-    value, slope = f([np.zeros(2)])
-    assert value.tolist() == [100_000.0, 100_000.0]
-    assert slope.tolist() == [1.0, 1.0]
