@@ -41,6 +41,7 @@ class Lab:
         #: Whether operations take native tensors; a third party's flat module hides its own.
         self.has_natives: bool = getattr(self.engine, "has_graph", True)
         self._groups: dict[tuple[str, str], dict[str, Any]] = {}
+        self.engine.before_checks()
         if self.engine.name == "jax":
             _remember_compilations()
 
@@ -104,6 +105,8 @@ class Lab:
         """The recorded calls of one operation and kind of check, run: a Recorded or an error."""
         key = (name, kind)
         if key not in self._groups:
+            if all(other != name for other, _ in self._groups):
+                self._groups.clear()  # the checks of one operation follow one another
             self._groups[key] = self._run(build(RECORDS[name]))
         return self._groups[key]
 

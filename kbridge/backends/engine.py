@@ -404,6 +404,9 @@ class Engine:
 
     # --- protocols --------------------------------------------------------------------------------
 
+    def before_checks(self) -> None:
+        """What ``kbridge check`` calls first: settings for thousands of programs that run once."""
+
     def as_tf(self, native: Any, dtype: Any) -> Any:
         """A native tensor as TensorFlow takes it."""
         import tensorflow as tf

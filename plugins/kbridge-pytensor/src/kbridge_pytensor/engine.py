@@ -6,13 +6,16 @@ below, whose operators are K functions: PyTensor's operators promote by NumPy's 
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
 import pytensor
 import pytensor.tensor as pt
+from pytensor.compile.mode import Mode
 from pytensor.gradient import disconnected_grad
 from pytensor.graph.basic import Variable as Node
+from pytensor.link.vm import VMLinker
 from pytensor.tensor.sharedvar import TensorSharedVariable
 from pytensor.tensor.variable import TensorConstant, TensorVariable
 
@@ -196,6 +199,13 @@ class PyTensorEngine(FlatEngine):
         ):
             value = pt.specify_shape(value, shape)
         return own(value)
+
+    def before_checks(self) -> None:
+        """No optimising, and Python instead of compiled code, unless PYTENSOR_FLAGS says more."""
+        if not os.environ.get("PYTENSOR_FLAGS"):
+            linker = VMLinker(c_thunks=False, allow_gc=False)
+            pytensor.config.mode, pytensor.config.cxx = Mode(linker, optimizer=None), ""
+            pytensor.config.traceback__limit = 0  # otherwise each node remembers where it was made
 
     def loop(
         self, step: Any, states: Any, sequences: Any, reverse: bool, specs: Any = None
