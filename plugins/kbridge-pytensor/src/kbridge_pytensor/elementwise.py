@@ -6,6 +6,7 @@ from typing import Any
 
 import pytensor.tensor as pt
 from pytensor.gradient import disconnected_grad
+from pytensor.graph.basic import Constant
 
 from kbridge_pytensor.engine import contract, numpy_dtype
 
@@ -83,7 +84,10 @@ def sqrt(x: Any) -> Any:
 
 @contract
 def pow(x: Any, a: Any) -> Any:
-    return pt.pow(x, a)
+    if isinstance(a, Constant) and a.data.all():
+        return pt.pow(x, a)
+    # With the slope 0 of x ** 0, where PyTensor's is nan at 0.
+    return pt.pow(pt.switch(pt.eq(a, 0), pt.ones_like(x), x), a)
 
 
 @contract

@@ -7,6 +7,7 @@ below, whose operators are K functions: PyTensor's operators promote by NumPy's 
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from pytensor.gradient import disconnected_grad
 from pytensor.graph.basic import Variable as Node
 from pytensor.link.vm import VMLinker
 from pytensor.tensor.sharedvar import TensorSharedVariable
+from pytensor.tensor.type import TensorType
 from pytensor.tensor.variable import TensorConstant, TensorVariable
 
 from kbridge.backends.contract import Contract
@@ -52,6 +54,12 @@ class _Operators:
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         return np.asarray(contract.functions["eval"](self), dtype)
+
+    @property
+    def shape(self) -> Any:
+        """PyTensor's symbolic shape; where all sizes are known, their numbers can be read of it."""
+        sizes = self.type.shape
+        return pt.shape(self) if None in sizes else _Sizes.of(sizes)
 
     def __float__(self) -> float:
         return float(np.asarray(self))
@@ -128,6 +136,23 @@ class Constant(_Operators, TensorConstant):
 
 class Variable(_Operators, TensorSharedVariable):
     """What ``K.variable`` returns."""
+
+
+class _Sizes(TensorConstant):
+    """Known sizes: a constant for PyTensor, numbers for who takes it apart."""
+
+    @classmethod
+    def of(cls, sizes: Any) -> Any:
+        return cls(TensorType("int64", shape=(len(sizes),)), np.array(sizes, np.int64))
+
+    def __iter__(self) -> Any:
+        return iter(self.data.tolist())
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, key: Any) -> Any:
+        return int(self.data[key]) if isinstance(key, int) else super().__getitem__(key)
 
 
 _OWN = {TensorVariable: Tensor, TensorConstant: Constant}
@@ -226,4 +251,7 @@ contract = Contract(engine)
 
 def compiled(inputs: Any, outputs: Any, **options: Any) -> Any:
     """A PyTensor function; what is not used among its inputs is left out."""
-    return pytensor.function(inputs, outputs, on_unused_input="ignore", **options)
+    with warnings.catch_warnings():
+        # It is so, of draws and checks of indices alone, and nobody can do anything about it.
+        warnings.filterwarnings("ignore", "Numba will use object mode to run Host's perform")
+        return pytensor.function(inputs, outputs, on_unused_input="ignore", **options)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
+from pytensor.graph.traversal import ancestors
 
 from kbridge.errors import (
     ArgumentError,
@@ -22,6 +24,16 @@ from kbridge_pytensor.graph import _need_variable, _open
 
 #: Keyword arguments of ``pytensor.function`` that ``K.function`` passes on.
 OPTIONS = ("mode", "profile", "allow_input_downcast")
+
+#: What PyTensor raises where sizes do not fit.
+FAILURES = (ValueError, AssertionError, ZeroDivisionError)
+
+#: Sizes that are 1: the numbers of an input and of its axis.
+Ones = frozenset[tuple[int, int]]
+NO_ONES: Ones = frozenset()
+
+#: PyTensor's functions keep what they compute in themselves.
+_one_at_a_time = threading.RLock()
 
 
 class _Fed:
@@ -80,7 +92,10 @@ class Function:
                 f"K.function: an output or update needs {missing!r}, which is not fed. Add it to "
                 f"the inputs of K.function."
             )
-        self.programs: dict[int, Any] = {}
+        #: By the learning phase, and the sizes of 1 that a program is for.
+        self.programs: dict[tuple[int, Ones], Any] = {}
+        #: The sizes of 1 with which the program for all sizes has failed.
+        self.special: set[Ones] = set()
 
     def _fetched(self, outputs: list[Any]) -> list[Any]:
         for position, tensor in enumerate(outputs):
@@ -120,16 +135,19 @@ class Function:
         value = contract.native["cast"](value, variable.type.dtype)
         return value if None not in found else pt.specify_shape(value, wanted)
 
-    def _compiled(self, phase: int) -> Any:
+    def _compiled(self, phase: int, ones: Ones) -> Any:
         """The function for one learning phase: in branches that it decides one is left."""
         given = {engine.phase: pt.constant(np.bool_(phase), dtype="bool")}
         inputs = []
-        for tensor in self.fed:
-            fresh = tensor.type()
+        for position, tensor in enumerate(self.fed):
+            sizes = [1 if (position, i) in ones else s for i, s in enumerate(tensor.type.shape)]
+            fresh = tensor.type.clone(shape=sizes)()
             inputs.append(fresh)
             given[tensor] = fresh
         options = {**self.options, "givens": given}
-        early = compiled(inputs, self.early, updates=self.updates, **options)
+        # New values are results as others: as PyTensor's updates some would be written in place,
+        # before another result fails.
+        early = compiled(inputs, [*self.early, *(new for _, new in self.updates)], **options)
         after = compiled(inputs, self.after, **options) if self.after else None
         return early, after
 
@@ -140,19 +158,73 @@ class Function:
             engine.feed_array(value, check, self.name)
             for value, check in zip(flat, self.checks, strict=True)
         ]
-        if phase not in self.programs:
-            self.programs[phase] = self._compiled(phase)
-        early, after = self.programs[phase]
-        try:
-            first = iter(early(*arrays))
-            then = iter(after(*arrays) if after is not None else ())
-        except KBridgeError:
-            raise
-        except (ValueError, AssertionError, ZeroDivisionError) as error:
-            text = str(error).partition("\n")[0]
-            raise ShapeError(f"{self.name}: sizes do not fit at the run: {text}") from error
+        with _one_at_a_time:
+            first, then = map(iter, self._run(phase, arrays))
         results = [next(then if late else first) for late in self.late]
         return structure.pack(self.outputs, [np.array(result) for result in results])
+
+    def export(self, path: Any) -> None:
+        engine.export(self, path)
+
+    def _run(self, phase: int, arrays: list[Any]) -> tuple[Any, Any]:
+        """What is computed before the updates and after them."""
+        ones = self._ones(arrays) if self.special else NO_ONES
+        ones = ones if ones in self.special else NO_ONES
+        try:
+            early, after = self._program(phase, ones)
+            first = early(*arrays)
+        except KBridgeError:
+            raise
+        except FAILURES as error:
+            early, after, first = self._broadcast(phase, ones, arrays, error)
+        for (variable, _), value in zip(self.updates, first[len(self.early) :], strict=True):
+            variable.set_value(value, borrow=True)
+        try:
+            return first, after(*arrays) if after is not None else ()
+        except FAILURES as error:
+            raise self._misfit(error) from error
+
+    def _program(self, phase: int, ones: Ones) -> Any:
+        if (phase, ones) not in self.programs:
+            self.programs[phase, ones] = self._compiled(phase, ones)
+        return self.programs[phase, ones]
+
+    def _broadcast(
+        self, phase: int, ones: Ones, arrays: list[Any], error: Exception
+    ) -> tuple[Any, Any, Any]:
+        """A program that knows which of the sizes fed are 1: PyTensor broadcasts no others.
+
+        PyTensor's gradients are right only for the sizes with which they were written.
+        """
+        found = self._ones(arrays)
+        if isinstance(error, KBridgeError) or found == ones or self._has_gradients():
+            raise self._misfit(error) from error
+        try:
+            early, after = self._program(phase, found)
+            first = early(*arrays)
+        except Exception:
+            raise self._misfit(error) from error
+        self.special.add(found)
+        return early, after, first
+
+    def _ones(self, arrays: list[Any]) -> Ones:
+        """The sizes fed that are 1 where the placeholder leaves them open."""
+        return frozenset(
+            (position, axis)
+            for position, (array, tensor) in enumerate(zip(arrays, self.fed, strict=True))
+            for axis, size in enumerate(array.shape)
+            if size == 1 and tensor.type.shape[axis] is None
+        )
+
+    def _has_gradients(self) -> bool:
+        made = ancestors([*self.early, *self.after, *(value for _, value in self.updates)])
+        return any(hasattr(x.tag, "kbridge_slope") for x in made)
+
+    def _misfit(self, error: Exception) -> Exception:
+        if isinstance(error, KBridgeError):
+            return error
+        text = str(error).partition("\n")[0]
+        return ShapeError(f"{self.name}: sizes do not fit at the run: {text}")
 
     def _flat(self, values: Any) -> list[Any]:
         if self.single and len(values) == 1:

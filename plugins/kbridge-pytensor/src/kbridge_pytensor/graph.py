@@ -277,4 +277,5 @@ def _shaped(slope: Any, source: Any) -> Any:
     sizes = zip(slope.type.shape, source.type.shape, strict=True)
     if any(s is None and w is not None for s, w in sizes):
         slope = pt.specify_shape(slope, source.type.shape)
+    slope.tag.kbridge_slope = True
     return own(slope)

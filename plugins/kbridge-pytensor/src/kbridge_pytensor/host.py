@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import pytensor.tensor as pt
 from pytensor.gradient import DisconnectedType
 from pytensor.graph.basic import Apply
 from pytensor.graph.op import Op
@@ -27,7 +28,7 @@ class Host(Op):
         self.passes = passes
 
     def make_node(self, *inputs: Any) -> Apply:
-        return Apply(self, list(inputs), [self.otype()])
+        return Apply(self, [pt.as_tensor(each) for each in inputs], [self.otype()])
 
     def perform(self, node: Any, inputs: Any, output_storage: Any) -> None:
         found = np.asarray(self.function(*inputs), self.otype.numpy_dtype)
