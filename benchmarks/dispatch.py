@@ -67,6 +67,7 @@ _OPERATIONS = {
     "gather": "gather(x, i)",
 }
 
+# Where the engine would broadcast what is an error in the contract, sizes are compared first.
 _NATIVE = {
     "numpy": {
         "abs": "np.absolute(x)",
@@ -100,8 +101,8 @@ _NATIVE = {
         "min": "np.min(x, 1)",
         "any": "np.any(b)",
         "cumsum": "np.cumsum(x, 1)",
-        "batch_dot": "np.matmul(m, n)",
-        "bias_add": "np.add(x, v)",
+        "batch_dot": "np.matmul(m, n) if len(m) == len(n) else None",
+        "bias_add": "np.add(x, v) if len(v) == x.shape[1] else None",
         "permute_dimensions": "np.transpose(m, (0, 2, 1))",
         "squeeze": "np.squeeze(c, 1)",
         "flatten": "np.reshape(x, (-1,))",
@@ -144,7 +145,7 @@ _NATIVE = {
         "any": "torch.any(b)",
         "cumsum": "torch.cumsum(x, 1)",
         "batch_dot": "torch.bmm(m, n)",
-        "bias_add": "torch.add(x, v)",
+        "bias_add": "torch.add(x, v) if v.shape[0] == x.shape[1] else None",
         "permute_dimensions": "torch.permute(m, (0, 2, 1))",
         "squeeze": "torch.squeeze(c, 1)",
         "flatten": "torch.reshape(x, (-1,))",
@@ -186,8 +187,8 @@ _NATIVE = {
         "min": "jnp.min(x, 1)",
         "any": "jnp.any(b)",
         "cumsum": "jnp.cumsum(x, 1)",
-        "batch_dot": "jnp.matmul(m, n)",
-        "bias_add": "jnp.add(x, v)",
+        "batch_dot": "jnp.matmul(m, n) if m.shape[0] == n.shape[0] else None",
+        "bias_add": "jnp.add(x, v) if v.shape[0] == x.shape[1] else None",
         "permute_dimensions": "jnp.transpose(m, (0, 2, 1))",
         "squeeze": "jnp.squeeze(c, 1)",
         "flatten": "jnp.reshape(x, (-1,))",

@@ -91,7 +91,7 @@ def rows(quick: bool) -> list[Row]:
         for model in () if engine == "numpy" else ("cnn",):
             pairs = [
                 [child("training", "memory", engine, engine, model, by) for by in ("hand", "own")]
-                for _ in range(1 if quick else 3)
+                for _ in range(1 if quick else 5)
             ]
             part = sorted(own / hand for hand, own in pairs)
             row = Row("peak memory of a training step", engine, networks.TITLES[model], "by hand")

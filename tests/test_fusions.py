@@ -119,3 +119,40 @@ def test_products_of_matrices() -> None:
     np.testing.assert_allclose(found, others[0] + a[:1] @ b, rtol=2e-5, atol=1e-5)
     with pytest.raises(kbridge.errors.ShapeError, match=r"K\.add"):
         one_row([others[0], a[:3], b])
+
+
+@pytest.mark.parametrize("data_format", ["channels_last", "channels_first"])
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_a_convolution_adds_its_bias(rank: int, data_format: str) -> None:
+    rng = np.random.default_rng(0)
+    shape = [2, *(5,) * rank, 3] if data_format == "channels_last" else [2, 3, *(5,) * rank]
+    values = [rng.normal(size=size) for size in (shape, [2] * rank + [3, 4], [4])]
+    results = []
+    for backend in (K, HOST):
+        fed = [backend.placeholder((None, *v.shape[1:])) for v in values[:1]]
+        fed += [backend.placeholder(v.shape) for v in values[1:]]
+        x, kernel, bias = fed
+        conv = getattr(backend, f"conv{rank}d")
+        out = conv(x, kernel, padding="same", data_format=data_format)
+        out = backend.bias_add(out, bias, data_format=data_format)
+        slopes = backend.gradients(backend.sum(backend.square(out)), fed)
+        results.append(backend.function(fed, [out, *slopes])(values))
+        if backend is K:
+            assert len(lines([out], fed)) == 1
+    for ours, expected in zip(*results, strict=True):
+        np.testing.assert_allclose(ours, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_convolution_keeps_another_bias_apart() -> None:
+    """In another layout, of a bias that is no vector, and where sizes differ, which is an error."""
+    x, kernel, bias = (K.placeholder(shape) for shape in ((None, 5, 4), (2, 4, 4), (None,)))
+    out = K.conv1d(x, kernel, data_format="channels_last")
+    assert len(lines([K.bias_add(out, bias, data_format="channels_first")], [x, kernel, bias])) == 2
+    whole = K.placeholder((4, 4))
+    assert len(lines([K.bias_add(out, whole, "channels_last")], [x, kernel, whole])) == 2
+    f = K.function([x, kernel, bias], [K.bias_add(out, bias, data_format="channels_last")])
+    fed = [np.ones((1, 5, 4)), np.ones((2, 4, 4))]
+    assert f([*fed, np.ones(4)])[0].shape == (1, 4, 4)
+    for size in (1, 3):
+        with pytest.raises(kbridge.errors.ShapeError, match=r"K\.bias_add"):
+            f([*fed, np.ones(size)])

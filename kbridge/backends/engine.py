@@ -64,8 +64,8 @@ class Engine:
     #: where ranks and dtypes allow that, else None.
     in_plans: Mapping[Callable[..., Any], Callable[..., Any]] = MappingProxyType({})
     #: By the names of an operation ("add", "subtract", "bias_add") and of one whose result it
-    #: takes: a function of the result's dtype, the other operand and the inner operands. It returns
-    #: what plans call with these operands in place of both, else None.
+    #: takes: a function of the outer node, its other operand and the arguments of the inner one. It
+    #: returns what plans call with that operand and these arguments in place of both, else None.
     fusions: Mapping[tuple[str, str], Callable[..., Any]] = MappingProxyType({})
     #: ``split(native, sizes, axis)``: the pieces of a tensor; plans call it for slices that divide
     #: it; None where its derivative is no better than that of the slices.

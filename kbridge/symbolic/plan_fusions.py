@@ -49,7 +49,7 @@ def find(writer: Writer, nodes: Sequence[Tensor], outputs: Iterable[Tensor]) -> 
                 continue
             args = [node.args[1 - place], *inner.args]
             args = [writer.resolve(arg) if isinstance(arg, Tensor) else arg for arg in args]
-            function = fuse(node.dtype, *args)
+            function = fuse(node, *args)
             if function is not None:
                 writer.fused[node] = Fused(function, args)
                 taken.add(inner)

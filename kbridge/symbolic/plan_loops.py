@@ -115,9 +115,9 @@ class _Repeated:
         run, count = self.run, self.count
 
         def step(t: Any, states: Sequence[Any], elements: Sequence[Any]) -> Any:
-            own = [(*k, t) if type(k) is tuple else (k, t) for k in keys]
+            own = keys and [(*k, t) if type(k) is tuple else (k, t) for k in keys]
             results = run((*states, *elements, *captured), (), own)
-            return results[:count], results[count:]
+            return (results[:count], results[count:]) if len(results) > count else (results, ())
 
         specs = self.states, self.outputs
         loop = self.engine.unrolled_loop if self.unrolled else self.engine.loop

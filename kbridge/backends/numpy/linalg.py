@@ -48,8 +48,8 @@ def dot_in_plans(x: Any, y: Any) -> Any:
 
 
 def batch_dot(x: Any, y: Any, axes: Any = None) -> Any:
-    if axes is None and x.ndim == 3 == y.ndim and x.shape[0] == y.shape[0]:
-        return np.matmul(x, y) if x.dtype.itemsize > 2 else _product(np.matmul, x, y)
+    if axes is None and x.ndim == 3 == y.ndim and len(x) == len(y):
+        return np.matmul(x, y) if x.itemsize > 2 else _product(np.matmul, x, y)
     a, b = batch_dot_axes(x.shape, y.shape, axes)
     # The contracted axes to the end of x and to the middle of y, the rest flattened.
     x_kept = [n for i, n in enumerate(x.shape) if i not in (0, a)]

@@ -8,13 +8,14 @@ plain case here goes to the general primitive, or raises, and the slow path take
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
 from kbridge.backends.tensorflow import elementwise, linalg, nn, reduction, shaping
-from kbridge.backends.tensorflow.support import EAGER, VALUES, no_tape
+from kbridge.backends.tensorflow.support import EAGER, no_tape
 
 _SINGLE, _TRUTH = tf.float32, tf.bool
 _Kernels = tf.raw_ops
@@ -51,7 +52,7 @@ def _binary(kernel: Callable[..., Any]) -> Callable[[Any, Any], Any]:
 
 def _extreme(kernel: Callable[..., Any], general: Callable[..., Any]) -> Callable[..., Any]:
     def run(x: Any, y: Any) -> Any:
-        if no_tape() and x.__class__ in VALUES and y.__class__ in VALUES:
+        if x.__class__ is EAGER is y.__class__ and no_tape():
             return kernel(x, y)
         return general(x, y)
 
@@ -88,6 +89,19 @@ def _reshape(x: Any, shape: Any) -> Any:
         return shaping.reshape(x, shape)
 
 
+def _batch_flatten(x: Any) -> Any:
+    sizes = _sizes(x)
+    if not sizes:
+        return shaping.batch_flatten(x)
+    return _Kernels.Reshape(tensor=x, shape=_ints((sizes[0], math.prod(sizes[1:]))))
+
+
+def _cumsum(x: Any, axis: Any) -> Any:
+    return (
+        _Kernels.Cumsum(x=x, axis=_ints(axis)) if x.dtype is _SINGLE else reduction.cumsum(x, axis)
+    )
+
+
 def _permute_dimensions(x: Any, pattern: Any) -> Any:
     return _Kernels.Transpose(x=x, perm=_ints(tuple(pattern)))
 
@@ -105,6 +119,13 @@ def _batch_dot(x: Any, y: Any, axes: Any = None) -> Any:
     if axes is None and x.dtype is _SINGLE and len(left) == 3 == len(right) and left[0] == right[0]:
         return _Kernels.BatchMatMulV2(x=x, y=y)
     return linalg.batch_dot(x, y, axes)
+
+
+def _relu(x: Any, alpha: Any, max_value: Any, threshold: Any) -> Any:
+    plain = alpha.__class__ is float and not alpha and max_value is None and not threshold
+    if plain and x.dtype is _SINGLE:
+        return tf.nn.relu(x)
+    return nn.relu(x, alpha, max_value, threshold)
 
 
 def _softmax(x: Any, axis: Any) -> Any:
@@ -136,11 +157,14 @@ ENTRIES: dict[str, Callable[..., Any]] = {
     "mean": _reduced(_Kernels.Mean, reduction.mean),
     "max": _reduced(_Kernels.Max, reduction.max),
     "min": _reduced(_Kernels.Min, reduction.min),
+    "cumsum": _cumsum,
     "any": _truths(_Kernels.Any, reduction.any),
     "all": _truths(_Kernels.All, reduction.all),
     "batch_dot": _batch_dot,
+    "relu": _relu,
     "softmax": _softmax,
     "reshape": _reshape,
+    "batch_flatten": _batch_flatten,
     "permute_dimensions": _permute_dimensions,
     "transpose": _transpose,
     "expand_dims": _expand_dims,

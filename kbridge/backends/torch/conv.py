@@ -42,7 +42,7 @@ def _sizes(value: Any, n: int) -> Any:
 
 
 def _convolved(
-    x: Any, weights: Any, groups: int, strides: Any, padding: Any, dilation: Any, n: int
+    x: Any, weights: Any, bias: Any, groups: int, strides: Any, padding: Any, dilation: Any, n: int
 ) -> Any:
     """A convolution in PyTorch's own layout."""
     steps, gaps = _sizes(strides, n), _sizes(dilation, n)
@@ -59,7 +59,24 @@ def _convolved(
             x = torch.constant_pad_nd(x, [size for pair in more for size in pair])
     elif rule == "causal":
         x = torch.constant_pad_nd(x, ((weights.shape[2] - 1) * gaps[0], 0))
-    return _CONV[n](x, weights, None, steps, around, gaps, groups)
+    return _CONV[n](x, weights, bias, steps, around, gaps, groups)
+
+
+def biased_conv(
+    n: int,
+    bias: Any,
+    x: Any,
+    kernel: Any,
+    strides: Any,
+    padding: str,
+    data_format: str | None,
+    dilation_rate: Any,
+) -> Any:
+    """A convolution over ``n`` spatial axes, to which ``bias`` is added; None is no bias."""
+    x, last = _channels_second(x, data_format, n)
+    weights = kernel.permute(_KERNEL[n])
+    result = _convolved(x, weights, bias, 1, strides, padding, dilation_rate, n)
+    return result.permute(_LAST[n]) if last else result
 
 
 def _convolution(n: int) -> Callable[..., Any]:
@@ -73,10 +90,7 @@ def _convolution(n: int) -> Callable[..., Any]:
         data_format: str | None = None,
         dilation_rate: Any = 1,
     ) -> Any:
-        x, last = _channels_second(x, data_format, n)
-        weights = kernel.permute(_KERNEL[n])
-        result = _convolved(x, weights, 1, strides, padding, dilation_rate, n)
-        return result.permute(_LAST[n]) if last else result
+        return biased_conv(n, None, x, kernel, strides, padding, data_format, dilation_rate)
 
     return conv
 
@@ -95,7 +109,7 @@ def depthwise_conv2d(
     x, last = _channels_second(x, data_format, 2)
     rows, columns, channels, multiplier = depthwise_kernel.shape
     weights = depthwise_kernel.permute(2, 3, 0, 1).reshape(channels * multiplier, 1, rows, columns)
-    result = _convolved(x, weights, channels, strides, padding, dilation_rate, 2)
+    result = _convolved(x, weights, None, channels, strides, padding, dilation_rate, 2)
     return result.permute(0, 2, 3, 1) if last else result
 
 

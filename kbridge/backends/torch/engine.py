@@ -170,7 +170,12 @@ class TorchEngine(Engine):
 
     # --- loops ----------------------------------------------------------------------------------
 
-    unstack = staticmethod(torch.unbind)
+    def unstack(self, native: Any) -> Sequence[Any]:
+        if native.dim() > 1 and native.stride(0) < native.stride(1):
+            # The gradients of the parts are put together as the whole lies in memory.
+            return native.transpose(0, 1).unbind(1)
+        return native.unbind()
+
     stack = staticmethod(torch.stack)
 
     # --- random ---------------------------------------------------------------------------------

@@ -38,19 +38,22 @@ def softsign(x: Any) -> Any:
 
 
 def bias_add(x: Any, bias: Any, data_format: str | None = None) -> Any:
-    rank, width = x.dim(), bias.dim()
+    shape, width = x.shape, bias.dim()
+    rank = len(shape)
+    if rank == 2 and width == 1 and bias.numel() == shape[1]:
+        return torch.add(x, bias)
     channels = rank - 1
     if rank > 2 and not channels_last(data_format):
         channels = 1
-    if width == 1 < rank and bias.shape[0] == x.shape[channels]:
+    if width == 1 < rank and bias.shape[0] == shape[channels]:
         return torch.add(x, bias if channels == rank - 1 else bias.reshape(-1, *[1] * (rank - 2)))
     if width == rank - 1 > 1:
         if channels != rank - 1:
             bias = bias.reshape(bias.shape[-1:] + bias.shape[:-1])
         result = torch.add(x, bias)
-        if result.shape == x.shape:
+        if result.shape == shape:
             return result
-    raise ShapeError(f"a bias {tuple(bias.shape)} does not fit {tuple(x.shape)}")
+    raise ShapeError(f"a bias {tuple(bias.shape)} does not fit {tuple(shape)}")
 
 
 def batch_normalization(

@@ -35,10 +35,10 @@ def sum(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 def prod(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    if axis is None and not keepdims:
-        return torch.prod(x, dtype=_counted(x))
     if axis.__class__ is int:
         return torch.prod(x, axis, keepdims, dtype=_counted(x))
+    if axis is None and not keepdims:
+        return torch.prod(x, dtype=_counted(x))
     x = x.to(_counted(x), copy=True)
     for one in _axes(x, axis):  # the last first, so that the others keep their places
         x = torch.prod(x, one, keepdims, dtype=x.dtype)

@@ -1,0 +1,20 @@
+"""Cross-entropies on JAX."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from kbridge.backends.jax.staging import guarded
+
+
+@guarded()
+def softmax_cost(target: Any, output: Any) -> Any:
+    if not jnp.issubdtype(output.dtype, jnp.floating):
+        return ()
+    logs = jax.nn.log_softmax(output, -1)
+    # Beyond the end the filling is nan; a negative index would count from there.
+    classes = jnp.where(target < 0, output.shape[-1], target)
+    return -jnp.take_along_axis(logs, classes[..., None], -1, mode="fill")[..., 0]
