@@ -61,7 +61,7 @@ def logits(K: Any, model: str, x: Any, w: list[Any]) -> Any:
             x = K.relu(K.bias_add(x, bias, data_format="channels_last"))
             x = K.pool2d(x, (2, 2), strides=(2, 2), data_format="channels_last")
         return K.bias_add(K.dot(K.batch_flatten(x), w[4]), w[5])
-    zeros = K.zeros_like(K.dot(x[:, 0], w[0][:, :UNITS]))
+    zeros = K.tile(K.zeros_like(x[:, 0, :1]), (1, UNITS))
     cell, states = (simple, [zeros]) if model == "rnn" else (lstm, [zeros, zeros])
 
     def projected(x: Any) -> Any:
