@@ -5,6 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install -c constraints.txt
 BACKENDS ?= numpy tensorflow torch jax
+PLUGINS ?= onnx pytensor
 PYTHON37 ?= python3.7
 GOLDEN := build/golden
 KERAS2 := PYTHONPATH=$(abspath $(VENV)/keras2) KERAS_HOME=build/keras
@@ -16,8 +17,8 @@ XLA_QUICK ?= --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_pas
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo setup test lint types docs unit conformance keras2 keras2-test golden bench \
-  format clean
+.PHONY: help demo setup test lint types docs unit conformance keras2 keras2-test plugins golden \
+  bench format clean
 
 help:  ## List the targets.
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | \
@@ -28,7 +29,7 @@ demo: $(VENV)/demo.stamp  ## Train digit classifiers on each engine installed, a
 
 setup: $(VENV)/setup.stamp  ## Install the engines and all tools into .venv.
 
-test: setup lint types docs unit conformance keras2-test  ## Everything that CI runs.
+test: setup lint types docs unit conformance keras2-test plugins  ## Everything that CI runs.
 
 lint: setup  ## Check style and format with ruff.
 	$(BIN)/ruff check .
@@ -60,6 +61,13 @@ keras2-test: setup keras2  ## Run Keras 2.3.1 on each of BACKENDS, and compare t
 	done
 	$(KERAS2) $(BIN)/python -m pytest tests/keras2 -q
 
+plugins: $(VENV)/plugins.stamp  ## Test the backends of plugins/ and check them, apart from the rest.
+	@set -e; for backend in $(PLUGINS); do \
+	  echo "plugins/kbridge-$$backend"; \
+	  $(VENV)/plugins/bin/python -m pytest plugins/kbridge-$$backend -q -n 2 --dist worksteal; \
+	  $(VENV)/plugins/bin/kbridge check $$backend -n 2; \
+	done
+
 golden: setup $(GOLDEN)/keras.stamp  ## Compute the golden values anew; PYTHON37 is a Python 3.7.
 	$(BIN)/python -m kbridge.conformance.golden export $(GOLDEN)/cases.npz
 	@set -e; for backend in tensorflow theano; do \
@@ -86,6 +94,13 @@ $(VENV)/pyvenv.cfg:
 $(VENV)/keras2.stamp: $(VENV)/pyvenv.cfg tests/keras2/requirements.txt
 	rm -rf $(VENV)/keras2
 	$(PIP) --no-deps --target $(VENV)/keras2 -r tests/keras2/requirements.txt
+	@touch $@
+
+# In an environment of their own: without them, the tests see what a user sees who lacks them.
+$(VENV)/plugins.stamp: pyproject.toml constraints.txt $(PLUGINS:%=plugins/kbridge-%/pyproject.toml)
+	$(PYTHON) -m venv $(VENV)/plugins
+	$(VENV)/plugins/bin/python -m pip --disable-pip-version-check install -c constraints.txt \
+	  --editable '.[sparse,conformance,cli]' pytest-xdist $(PLUGINS:%=--editable plugins/kbridge-%)
 	@touch $@
 
 $(GOLDEN)/keras.stamp: conformance/golden/requirements.txt
