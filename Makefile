@@ -1,4 +1,4 @@
-# One target per job. Needs Python 3.10 or newer and make; everything else goes into .venv.
+# One target per job. Needs Python 3.11 or newer and make; everything else goes into .venv.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV ?= .venv

@@ -7,7 +7,7 @@ then.
 from __future__ import annotations
 
 import argparse
-import importlib
+import importlib.util
 import platform
 import subprocess
 import sys
@@ -27,7 +27,7 @@ _DISTRIBUTIONS = {"tensorflow": ("tensorflow", "tensorflow-cpu", "tf-nightly", "
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (by default the process's own); return the exit status."""
     listed = "\n".join(f"  {name:11} {run.__doc__}" for name, run in _COMMANDS.items())
-    more = "'kbridge COMMAND --help' tells more about check, new-backend, demo and run."
+    more = "'kbridge COMMAND --help' tells more about check, new-backend, demo, run and bench."
     parser = argparse.ArgumentParser(
         prog="kbridge",
         description=(kbridge.__doc__ or "").partition("\n")[0],
@@ -67,9 +67,20 @@ def info(argv: list[str]) -> int:
         print("  none")
     print("\nBackend")
     name, source = loader.choice()
-    lacking = name in loader.BUILTIN and not config.is_installed(name)
-    print(f"  {name:12} by {source}{', but it is not installed' if lacking else ''}")
+    print(f"  {name:12} by {source}{_lack(name)}")
     return 0
+
+
+def _lack(name: str) -> str:
+    """What is known to be missing of the backend `name`, without importing it."""
+    try:
+        path = loader.path_of(name)
+    except KBridgeError:
+        return ", but it is not installed"
+    if name in loader.BUILTIN:
+        return "" if config.is_installed(name) else ", but it is not installed"
+    there = importlib.util.find_spec(path.partition(".")[0])
+    return "" if there else ", but there is no such backend or module"
 
 
 def _engine_version(name: str) -> str:

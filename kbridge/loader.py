@@ -12,6 +12,8 @@ import logging
 import os
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -103,7 +105,7 @@ def load_module(name: str) -> ModuleType:
     Raises a subclass of BackendError that tells what is wrong and what to do.
     """
     _check_type(name)
-    path = _path_of(name)
+    path = path_of(name)
     try:
         module = importlib.import_module(path)
     except ModuleNotFoundError as error:
@@ -123,8 +125,8 @@ def _check_type(name: object) -> None:
         )
 
 
-def _path_of(name: str) -> str:
-    """Return the dotted path of the module that `name` stands for."""
+def path_of(name: str) -> str:
+    """Return the dotted path of the module that `name` stands for; it may be absent."""
     if name in BUILTIN:
         return BUILTIN[name]
     entry = _entry_point(name) or _entry_point(ALIASES.get(name, name))
@@ -145,8 +147,8 @@ def _not_installed(name: str) -> str:
     successor = ALIASES.get(name, name)
     why = f": Keras gave it up. {successor!r} takes its place" if name in ALIASES else ""
     return (
-        f"Backend {name!r} is not built in{why}. Install it with: "
-        f"pip install {PLUGINS[successor]}. {_choices()}"
+        f"Backend {name!r} is not built in{why}. Install {PLUGINS[successor]}, in a checkout of "
+        f"kbridge with: pip install plugins/{PLUGINS[successor]}. {_choices()}"
     )
 
 
@@ -315,20 +317,27 @@ def use_backend(name: str) -> None:
         _asked = name
 
 
-def global_backend() -> Backend:
-    """Return the backend of ``kbridge.api``, choosing and loading it at the first call."""
-    global _global
-    if _global:
-        return load_backend(_global.name)
-    chosen = choice()
+@contextmanager
+def telling_why(chosen: Choice) -> Iterator[None]:
+    """Add to an error of loading the backend `chosen` what chose it."""
     try:
-        load_backend(chosen.name)
+        yield
     except BackendError as error:
         message = (
             f"{error} (The choice of {chosen.name!r} comes from {chosen.source}. What decides is, "
             f"in this order, kbridge.use_backend(), KERAS_BACKEND, keras.json, the default.)"
         )
         raise type(error)(message, name=error.name) from error.__cause__
+
+
+def global_backend() -> Backend:
+    """Return the backend of ``kbridge.api``, choosing and loading it at the first call."""
+    global _global
+    if _global:
+        return load_backend(_global.name)
+    chosen = choice()
+    with telling_why(chosen):
+        load_backend(chosen.name)
     with _lock:
         if _global is None:
             _global = chosen

@@ -55,6 +55,20 @@ def test_info_of_a_choice_that_is_not_installed(quiet, keras_json, capsys):
     assert capsys.readouterr().out.endswith(expected)
 
 
+@pytest.mark.parametrize(
+    ("name", "lack"),
+    [
+        ("theano", ", but it is not installed"),
+        ("nope.backend", ", but there is no such backend or module"),
+        ("kbridge.backends.numpy", ""),
+    ],
+)
+def test_info_of_other_choices(quiet, capsys, monkeypatch, name, lack):
+    monkeypatch.setenv("KERAS_BACKEND", name)
+    assert cli.main(["info"]) == 0
+    assert capsys.readouterr().out.endswith(f"  {name:12} by KERAS_BACKEND{lack}\n")
+
+
 def test_info_lists_plugins(quiet, capsys, tmp_path, monkeypatch):
     folder = tmp_path / "toy-1.0.dist-info"
     folder.mkdir()

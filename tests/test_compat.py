@@ -102,6 +102,13 @@ def test_getargspec_refuses_what_it_cannot_tell() -> None:
 RUN = "import sys\nfrom kbridge.cli import main\nsys.exit(main({args!r}))"
 
 
+FLAT = """
+def placeholder(shape=None, ndim=None, dtype=None, sparse=False, name=None): pass
+def variable(value, dtype=None, name=None, constraint=None): pass
+def function(inputs, outputs, updates=None, **kwargs): pass
+"""
+
+
 def run(script: Script, folder: Path, *args: str, keras: str | None = None):
     """``kbridge run`` with a folder that seems to be an installation of some Keras."""
     name = "keras"
@@ -138,11 +145,13 @@ def test_run(script: Script, tmp_path: Path) -> None:
         (["--backend", "nump", "train.py"], "2.3.1", "Did you mean 'numpy'?"),
         (["--backend", "theano", "train.py"], "2.3.1", "Keras gave it up"),
         (["--backend", "no.such.module", "train.py"], "2.3.1", "was not found"),
+        (["--backend", "flat", "train.py"], "2.3.1", "and flat is a flat one"),
         ([], "2.3.1", "the following arguments are required: script"),
     ],
 )
 def test_run_fails_clearly(script: Script, tmp_path: Path, args, keras, told: str) -> None:
     (tmp_path / "train.py").write_text("raise AssertionError")
+    (tmp_path / "flat.py").write_text(FLAT)
     done = run(script, tmp_path, *args, keras=keras)
     assert done.returncode != 0
     assert told in done.stderr
@@ -199,6 +208,56 @@ def test_watching_an_import(script: Script) -> None:
     done = script(WATCH)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "fine\n"
+
+
+DEFAULT_FILE = """
+import os
+from kbridge.compat.keras2 import install
+install()
+import keras.backend.load_backend
+print(sorted(os.listdir(os.environ["KERAS_HOME"])))
+"""
+#: What a Keras does that finds no file of settings.
+LOADS = """
+import os
+file = os.path.join(os.environ["KERAS_HOME"], "keras.json")
+if not os.path.exists(file):
+    open(file, "w").write('{"backend": "tensorflow"}')
+"""
+
+
+@pytest.mark.parametrize(
+    ("installed", "file", "left"),
+    [
+        ([], None, "[]"),
+        (["torch"], None, "[]"),
+        (["torch"], "{}", "['keras.json']"),
+        (["tensorflow"], None, "['keras.json']"),
+    ],
+)
+def test_keras_leaves_no_file_that_names_an_engine_which_is_absent(
+    script: Script, tmp_path: Path, installed: list[str], file: str | None, left: str
+) -> None:
+    (tmp_path / "keras" / "backend").mkdir(parents=True)
+    for name in ("keras/__init__.py", "keras/backend/__init__.py"):
+        (tmp_path / name).write_text("")
+    (tmp_path / "keras" / "backend" / "load_backend.py").write_text(LOADS)
+    home = tmp_path / "settings"
+    home.mkdir()
+    if file is not None:
+        (home / "keras.json").write_text(file)
+    done = script(DEFAULT_FILE, installed=installed, KERAS_HOME=str(home))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{left}\n"
+
+
+def test_run_tells_what_chose_an_engine_that_is_absent(script: Script, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("")
+    (tmp_path / "keras").mkdir()
+    (tmp_path / "keras" / "__init__.py").write_text("")
+    code = "import kbridge.compat.run as r\nr.check_keras = lambda: None\n" + RUN
+    done = script(code.format(args=["run", "train.py"]), installed=[], KERAS_BACKEND="jax")
+    assert "The choice of 'jax' comes from KERAS_BACKEND" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["numpy", "tensorflow", "torch", "jax"])

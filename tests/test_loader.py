@@ -100,7 +100,7 @@ def test_functions_may_come_from_getattr(write):
 def test_built_in_goes_before_an_entry_point(write, plugin):
     write("other.py")
     plugin("numpy", "other")
-    assert loader._path_of("numpy") == "kbridge.backends.numpy"
+    assert loader.path_of("numpy") == "kbridge.backends.numpy"
 
 
 # --- every way to fail ---------------------------------------------------------------------
@@ -133,7 +133,10 @@ def test_unknown_name_lists_plugins(plugin):
 
 @pytest.mark.parametrize(("name", "successor"), [("theano", "pytensor"), ("cntk", "onnx")])
 def test_backends_of_the_past(name, successor, write, plugin):
-    install = f"Install it with: pip install kbridge-{successor}. {THERE_ARE}"
+    install = (
+        f"Install kbridge-{successor}, in a checkout of kbridge with: "
+        f"pip install plugins/kbridge-{successor}. {THERE_ARE}"
+    )
     gave_up = f"Backend '{name}' is not built in: Keras gave it up. '{successor}' takes its place. "
     fails(name, errors.UnknownBackendError, gave_up + install)
     fails(

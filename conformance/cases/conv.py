@@ -137,6 +137,12 @@ record(
     case(normal(1, 2, 1), normal(5, 1, 1), padding="causal").named("causal_kernel_over_all"),
     case(normal(0, 4, 2), normal(2, 2, 3)).named("no_sample"),
     case(normal(0, 4, 2), normal(2, 2, 1), 1, "causal").named("no_sample_causal"),
+    case(normal(2, 0, 2), normal(2, 2, 3), padding="same")
+    .named("nothing_on_the_axis")
+    .gives(np.zeros((2, 0, 3))),
+    case(normal(1, 2, 0), normal(2, 2, 3), 1, "causal", "channels_first")
+    .named("nothing_causal")
+    .gives(np.zeros((1, 3, 0))),
     case(ints(1, 4, 2), ints(2, 2, 1)).named("integers"),
     result="floating",
     dtypes=f"{FLOATS} int32",
@@ -174,6 +180,9 @@ record(
         "no_sample_dilated"
     ),
     case(ints(1, 3, 3, 1), ints(2, 2, 1, 1)).named("integers"),
+    case(normal(1, 0, 3, 2), normal(2, 2, 2, 1), (2, 2), "same")
+    .named("nothing_on_an_axis")
+    .gives(np.zeros((1, 0, 2, 1))),
     result="floating",
     dtypes=f"{FLOATS} int32",
 )
@@ -298,6 +307,9 @@ record(
     case(normal(0, 4, 4, 2), normal(2, 2, 2, 2)).named("no_sample"),
     case(normal(0, 4, 4, 2), normal(2, 2, 2, 2), dilation_rate=2).named("no_sample_dilated"),
     case(ints(1, 3, 3, 2), ints(2, 2, 2, 1)).named("integers"),
+    case(normal(1, 3, 0, 2), normal(2, 2, 2, 1), padding="same")
+    .named("nothing_on_an_axis")
+    .gives(np.zeros((1, 3, 0, 2))),
     result="floating",
     dtypes=f"{FLOATS} int32",
 )

@@ -40,6 +40,12 @@ fault(
     text=r"^K\.batch_dot: .*batch.*2 != 4",
 )
 fault(
+    "batch-dot-batch-of-one",
+    lambda K, t: K.batch_dot(t(2, 3, 4), t(1, 4, 5)),
+    E.ShapeError,
+    text=r"^K\.batch_dot: .*batch.*2 != 1",
+)
+fault(
     "batch-dot-rank",
     lambda K, t: K.batch_dot(t(3), t(3)),
     E.ShapeError,
@@ -398,6 +404,12 @@ fault(
     lambda K, t: K.sparse_categorical_crossentropy(t(4, 3, 2, dtype="int32"), t(4, 3)),
     E.ShapeError,
     text=r"^K\.sparse_categorical_crossentropy: the targets' rank",
+)
+fault(
+    "sparse-targets-sizes",
+    lambda K, t: K.sparse_categorical_crossentropy(t(1, dtype="int32"), t(4, 3), from_logits=True),
+    E.ShapeError,
+    text=r"^K\.sparse_categorical_crossentropy: outputs of \(4, 3\).* of \(4,\), got \(1,\)",
 )
 fault(
     "crossentropy-axis",

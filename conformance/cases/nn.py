@@ -24,7 +24,7 @@ def _relu(x: float, alpha: float = 0.0, max_value: Any = None, threshold: float 
         return x
     if x < threshold:
         return alpha * (x - threshold) if alpha else 0.0
-    return x if max_value is None else min(max(x, 0.0), max_value)
+    return x if max_value is None else min(max(x, 0.0), max(max_value, 0.0))
 
 
 def _leaky(x: Any, alpha: Any) -> Any:
@@ -38,6 +38,7 @@ record(
     case(away(2, 3), 0.1),
     case(away(2, 3), alpha=0.3),
     case(away(2, 3), max_value=1.0),
+    case(away(2, 3), max_value=-1.0).named("max_below_zero"),
     case(away(2, 3), threshold=0.2),
     case(away(2, 3), 0.1, 1.0, -0.2),
     case(away(2, 3), positive(3)).named("slope_per_channel").gives(lambda x, a: _leaky(x, a)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -100,6 +101,24 @@ def sizes_that_do_not_fit(K: Any) -> Any:
             if isinstance(error, kind):
                 names.append(str(error).partition(":")[0].removeprefix("K."))
     return names
+
+
+@program([], covers="batch_dot sparse_categorical_crossentropy softmax_cost")
+def sizes_of_one_do_not_broadcast(K: Any) -> Any:
+    """Where each operand has a sample for each of the other's."""
+    x, y = K.placeholder((None, 3, 4)), K.placeholder((None, 4, 5))
+    target, output = K.placeholder((None,), dtype="int32"), K.placeholder((None, 2))
+    cost = K.sparse_categorical_crossentropy
+    wrong = []
+    for inputs, made, fed in (
+        ([x, y], K.batch_dot(x, y), [_zeros(2, 3, 4), _zeros(1, 4, 5)]),
+        ([target, output], cost(target, output, True), [_zeros(1), _zeros(3, 2)]),
+        ([target, output], cost(target, output, True), [_zeros(3), _zeros(1, 2)]),
+        ([target, output], cost(target, output), [_zeros(1), _zeros(3, 2)]),
+    ):
+        with contextlib.suppress(ShapeError):
+            wrong.append(K.function(inputs, [made])(fed)[0].shape)
+    return wrong
 
 
 @program(((0, 3), (0, 12), (0, 12), (0, 2, 6), (0, 12)), covers="reshape batch_flatten")

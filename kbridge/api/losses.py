@@ -108,6 +108,7 @@ def sparse_categorical_crossentropy(
             f"{K.int_shape(output)}"
         )
     target = K.cast(target, "int32")
+    _check_sizes(K, target, output)
     if from_logits:
         loss = K.softmax_cost(target, output)
     else:
@@ -116,6 +117,16 @@ def sparse_categorical_crossentropy(
     if ignore_class is None:
         return loss
     return K.where(K.equal(target, ignore_class), 0.0, loss)
+
+
+def _check_sizes(K: Any, target: Any, output: Any) -> None:
+    """Raise where known sizes of the targets and of the outputs differ."""
+    given, needed = K.int_shape(target), K.int_shape(output)[:-1]
+    if any(None not in (a, b) and a != b for a, b in zip(given, needed, strict=True)):
+        raise ShapeError(
+            f"K.sparse_categorical_crossentropy: outputs of {K.int_shape(output)}, the classes "
+            f"last, need targets of {needed}, got {given}; give each output one target"
+        )
 
 
 @replaceable(
@@ -139,7 +150,12 @@ def _cost(K: Any, target: Any, logs: Any) -> Any:
     classes = K.shape(logs)[-1] if classes is None else classes
     chosen = K.cast(K.one_hot(target, classes), "bool")
     loss = K.negative(K.sum(K.where(chosen, logs, 0.0), axis=-1))
-    return K.where(K.any(chosen, axis=-1), loss, float("nan"))
+    known = K.any(chosen, axis=-1)
+    if None in (*K.int_shape(target), *K.int_shape(logs)):
+        # Targets must not broadcast: the run finds that these two cannot stand side by side.
+        sides = [K.expand_dims(known, -1), K.greater(logs[..., :1], 0.0)]
+        known = K.concatenate(sides, axis=-1)[..., 0]
+    return K.where(known, loss, float("nan"))
 
 
 def _focal(K: Any, probability: Any, gamma: float) -> Any:

@@ -256,8 +256,8 @@ class Engine:
     def export(self, compiled: Any, path: str | os.PathLike[str]) -> None:
         """Save what :meth:`compile` returned as a file, for ``Function.export``."""
         raise UnsupportedError(
-            f"{self.title} has no file format for functions. The backend 'onnx' exports them: "
-            f"pip install kbridge-onnx."
+            f"{self.title} has no file format for functions. The backend 'onnx' exports them; in a "
+            f"checkout of kbridge, install it with: pip install plugins/kbridge-onnx"
         )
 
     def run_now(self, plan: Any, variables: list[Any], keys: list[int]) -> list[Any]:

@@ -12,9 +12,14 @@ import collections
 import collections.abc
 import inspect
 import math
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from types import ModuleType
 from typing import Any, NamedTuple
+
+from kbridge import config
+from kbridge.compat.imports import around_import
 
 #: NumPy's dropped names: Python's own types, and what else is spelled differently now.
 _NUMPY_TYPES = {
@@ -57,11 +62,24 @@ def install() -> None:
     _provide(inspect, "ArgSpec", ArgSpec)
     _provide(inspect, "getargspec", getargspec)
     _install_numpy()
+    if not config.is_installed("tensorflow"):
+        around_import("keras.backend.load_backend", _without_default_file)
     try:
         import h5py
     except ModuleNotFoundError:
         return
     _install_h5py(h5py)
+
+
+@contextmanager
+def _without_default_file(module: ModuleType) -> Iterator[None]:
+    """Take back the keras.json that Keras makes, which names TensorFlow where there is none."""
+    file = config.path()
+    was_there = file is None or os.path.exists(file)
+    yield
+    if file is not None and not was_there:
+        with suppress(OSError):
+            os.unlink(file)
 
 
 def _provide(owner: Any, name: str, value: Any) -> None:

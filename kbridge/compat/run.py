@@ -8,6 +8,7 @@ import runpy
 import sys
 import traceback
 from pathlib import Path
+from types import ModuleType
 
 from kbridge import loader
 from kbridge.compat import as_backend, keras2
@@ -25,7 +26,9 @@ def main(argv: list[str]) -> int:
         description=f"Run a program that is written for Keras {KERAS} on any engine.",
     )
     parser.add_argument(
-        "--backend", default=None, help="numpy, tensorflow, torch, jax, or a module's dotted path"
+        "--backend",
+        default=None,
+        help="numpy, tensorflow, torch, jax, a plug-in's name, or a module's dotted path",
     )
     parser.add_argument("script", help="the Python file to run")
     parser.add_argument("args", nargs=argparse.REMAINDER, help="the script's own arguments")
@@ -35,7 +38,12 @@ def main(argv: list[str]) -> int:
         raise ArgumentError(f"there is no file {given.script!r}. Give the path of a Python file.")
     check_keras()
     sys.path.insert(0, str(script.resolve().parent))
-    backend = loader.load_module(given.backend or loader.choose())
+    if given.backend:
+        backend = loader.load_module(given.backend)
+    else:
+        with loader.telling_why(chosen := loader.choice()):
+            backend = loader.load_module(chosen.name)
+    check_backend(backend)
     os.environ["KERAS_BACKEND"] = backend.__name__
     keras2.install()
     sys.argv = [given.script, *given.args]
@@ -45,6 +53,16 @@ def main(argv: list[str]) -> int:
         traceback.print_exc()
         return 1
     return 0
+
+
+def check_backend(backend: ModuleType) -> None:
+    """Raise where Keras would not find on the module what kbridge composes for it."""
+    if not hasattr(backend, "reset_uids"):
+        raise UnsupportedError(
+            f"Keras reads all functions off the backend's module, and {backend.__name__} is a flat "
+            f"one: what kbridge adds to it is on kbridge.load_backend() only. Take a backend that "
+            f"is made with kbridge's kit, such as numpy, torch or jax."
+        )
 
 
 def check_keras() -> None:

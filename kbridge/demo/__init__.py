@@ -63,7 +63,8 @@ def main(argv: list[str]) -> int:
                 runs += _train({"backend": name, "models": models, "training": training}, advance)
             except KBridgeError as error:
                 if not given.all:
-                    raise
+                    chosen = f" ({name!r} comes from {loader.choice().source}.)"
+                    raise type(error)(f"{error}{'' if given.backend else chosen}") from error
                 failures[name] = str(error)
     if runs:
         print(report.text(runs, models, not given.no_dropout))

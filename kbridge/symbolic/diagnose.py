@@ -28,7 +28,7 @@ def fault(
     """The error of the first operation that its rules refuse; None where there is none."""
     found: dict[Tensor, Any] = dict(feeds)
     writer = Writer(backend, list(feeds), values, host_draws=True)
-    with backend.engine.no_gradients():
+    with backend.engine.no_gradients(), np.errstate(all="ignore"):
         for node in writer.order(wanted, set(feeds)):
             try:
                 found[node] = _value(backend, writer, node, found)

@@ -35,6 +35,7 @@ def _bent_relu(x: Any, alpha: Any, max_value: Any, threshold: float) -> Any:
 
 
 def relu(x: Any, alpha: Any = 0.0, max_value: Any = None, threshold: float = 0.0) -> Any:
+    max_value = None if max_value is None else max(max_value, 0.0)
     dead = alpha.__class__ is float and alpha == 0.0
     if dead and max_value is None and threshold == 0.0:
         return _relu(x)

@@ -111,6 +111,8 @@ def conv_kernel_adjoint(
     depthwise: bool = False,
 ) -> Any:
     where = Windows(x, kernel.shape[:-2], strides, padding, data_format, dilation_rate)
+    if 0 in where.counts:
+        return np.zeros(kernel.shape, g.dtype)
     opened, wide = where.open(x), where.channels_last(g)
     if depthwise:
         opened, term = repeated(opened, kernel.shape[-1]), np.empty_like(wide)

@@ -135,12 +135,12 @@ def convolve(
 ) -> Any:
     """A convolution over the spatial axes of ``kernel``."""
     where = Windows(x, kernel.shape[:-2], strides, padding, data_format, dilation)
+    if kernel.shape[-2] != x.shape[1 if where.first else -1]:
+        raise ValueError(x.shape, kernel.shape)
     if 0 in where.counts:
-        raise ValueError("there is no window")
+        return where.close(np.zeros((len(x), *where.counts, kernel.shape[-1])), x.dtype)
     opened = where.open(x)
     weights = kernel.astype(opened.dtype, copy=False)
-    if kernel.shape[-2] != opened.shape[-1]:
-        raise ValueError(x.shape, kernel.shape)
     few = kernel.shape[-2] < 8 or max(where.strides) > 1
     result = _by_columns(where, opened, weights) if few else _by_rows(where, opened, weights)
     return where.close(result, x.dtype)

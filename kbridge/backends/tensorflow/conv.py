@@ -38,9 +38,9 @@ def _around(inner: Any) -> list[Any]:
     return [1, *inner, 1]
 
 
-def _at_once(x: Any, gaps: Any) -> bool:
-    """Whether TensorFlow's function needs nothing around it: a value, samples, no dilation."""
-    return x.__class__ is EAGER and max(gaps) == 1 and bool(x.shape[0])
+def _at_once(x: Any, shape: Any, gaps: Any) -> bool:
+    """Whether TensorFlow's function needs nothing around it: a value, elements, no dilation."""
+    return x.__class__ is EAGER and max(gaps) == 1 and 0 not in shape
 
 
 # --- ordinary ------------------------------------------------------------------------------------
@@ -64,10 +64,10 @@ def _convolution(n: int) -> Callable[..., Any]:
         shape = tuple(x.shape.as_list())
         _conv_rule(shape, tuple(kernel.shape.as_list()), steps, padding, layout, gaps, n)
         aligned = n == 2 or (n == 3 and (padding == "valid" or max(steps) == 1))
-        if aligned and layout == "channels_last" and _at_once(x, gaps):
+        if aligned and layout == "channels_last" and _at_once(x, shape, gaps):
             return _CONV[n](x, kernel, _around(steps), padding.upper())
         run = functools.partial(_convolved, kernel=kernel, steps=steps, padding=padding, gaps=gaps)
-        return _channels_last(x, layout, run)
+        return _channels_last(x, layout, functools.partial(_of_any_size, run, padding))
 
     return conv
 
@@ -94,15 +94,12 @@ def _convolved(x: Any, kernel: Any, steps: Any, padding: str, gaps: Any) -> Any:
 
 
 def _whole(x: Any, kernel: Any, steps: Any, padding: str, gaps: Any) -> Any:
-    def run(x: Any, kernel: Any) -> Any:
-        kernel, rates = _in_reach(x, kernel, gaps)
-        rule = padding
-        if _misaligned(x, kernel, steps, padding):
-            pairs = _pairs(dims(x)[1:-1], dims(kernel), steps)
-            x, rule = tf.pad(x, [[0, 0], *pairs, [0, 0]]), "valid"
-        return _CONV[len(steps)](x, kernel, _around(steps), rule.upper(), dilations=_around(rates))
-
-    return _of_any_batch(run, x, kernel)
+    kernel, rates = _in_reach(x, kernel, gaps)
+    rule = padding
+    if _misaligned(x, kernel, steps, padding):
+        pairs = _pairs(dims(x)[1:-1], dims(kernel), steps)
+        x, rule = tf.pad(x, [[0, 0], *pairs, [0, 0]]), "valid"
+    return _CONV[len(steps)](x, kernel, _around(steps), rule.upper(), dilations=_around(rates))
 
 
 # --- channel by channel --------------------------------------------------------------------------
@@ -121,11 +118,13 @@ def depthwise_conv2d(
     layout = as_data_format(data_format)
     steps, gaps = _several(strides, 2), _several(dilation_rate, 2)
     kernel_shape = tuple(depthwise_kernel.shape.as_list())
-    _depthwise_rule(tuple(x.shape.as_list()), kernel_shape, steps, padding, layout, gaps, 2)
-    if layout == "channels_last" and _at_once(x, gaps) and steps[0] == steps[1]:
+    shape = tuple(x.shape.as_list())
+    _depthwise_rule(shape, kernel_shape, steps, padding, layout, gaps, 2)
+    if layout == "channels_last" and _at_once(x, shape, gaps) and steps[0] == steps[1]:
         return tf.nn.depthwise_conv2d(x, depthwise_kernel, _around(steps), padding.upper())
 
-    def run(x: Any, kernel: Any) -> Any:
+    def run(x: Any) -> Any:
+        kernel, x = depthwise_kernel, _fitting(x, dims(depthwise_kernel)[:2], gaps, padding)
         # Strides that differ are oneDNN's alone: each place is computed, and some are taken.
         equal = steps[0] == steps[1]
         if gaps == (1, 1) and (equal or not (_plain(x.dtype) or _gpus())):
@@ -137,11 +136,7 @@ def depthwise_conv2d(
         result = tf.nn.depthwise_conv2d(x, kernel, used, "VALID", dilations=gaps)
         return result if equal else result[:, :: steps[0], :: steps[1]]
 
-    def fitted(x: Any) -> Any:
-        x = _fitting(x, dims(depthwise_kernel)[:2], gaps, padding)
-        return _of_any_batch(run, x, depthwise_kernel)
-
-    return _channels_last(x, layout, fitted)
+    return _channels_last(x, layout, functools.partial(_of_any_size, run, padding))
 
 
 # --- transposed ----------------------------------------------------------------------------------
@@ -165,20 +160,20 @@ def _transpose(x: Any, kernel: Any, output_shape: Any, n: int, *how: Any) -> Any
     target[-1] = dims(kernel)[-2] if target[-1] is None else target[-1]
 
     def from_last(given: Any) -> Any:
-        def run(x: Any, kernel: Any) -> Any:
-            kernel, rates = _in_reach(x, kernel, gaps)
+        def run(x: Any) -> Any:
+            weights, rates = _in_reach(x, kernel, gaps)
             how = {"strides": _around(steps), "dilations": _around(rates)}
             batch, *spatial, filters = target if x is given else [1, *target[1:]]
             shape = sizes([batch, *spatial, filters])
-            if not _misaligned(x, kernel, steps, padding):
-                return _TRANSPOSE[n](x, kernel, shape, padding=padding.upper(), **how)
-            pairs = _pairs(spatial, dims(kernel), steps)
+            if not _misaligned(x, weights, steps, padding):
+                return _TRANSPOSE[n](x, weights, shape, padding=padding.upper(), **how)
+            pairs = _pairs(spatial, dims(weights), steps)
             wide = [size + sum(pair) for size, pair in zip(spatial, pairs, strict=True)]
             wide = sizes([batch, *wide, filters])
-            result = _TRANSPOSE[n](x, kernel, wide, padding="VALID", **how)
+            result = _TRANSPOSE[n](x, weights, wide, padding="VALID", **how)
             return tf.slice(result, [0, *[before for before, _ in pairs], 0], shape)
 
-        return _of_any_batch(run, given, kernel)
+        return _of_any_size(run, "valid", given)
 
     return _channels_last(x, layout, from_last)
 
@@ -244,23 +239,36 @@ def _in_reach(x: Any, kernel: Any, gaps: Any) -> tuple[Any, Any]:
     return kernel, (1,) * len(gaps)
 
 
-def _of_any_batch(run: Callable[[Any, Any], Any], x: Any, kernel: Any) -> Any:
-    """``run(x, kernel)`` also where there is no sample: that of one, which is then left out.
+def _of_any_size(run: Callable[[Any], Any], padding: str, x: Any) -> Any:
+    """``run(x)`` also where there is no sample, or nothing along an axis that is padded.
 
-    Of an empty batch oneDNN returns the shape of the input, and the gradient by the kernel of a
-    depthwise convolution is whatever lay in memory.
+    It is then computed for one more, which is left out. Of an empty input oneDNN returns the shape
+    of the input, and the gradient by the kernel of a depthwise convolution is whatever lay in
+    memory.
     """
+    axes = range(1 if padding == "valid" else x.shape.rank - 1)
 
     def of_empty() -> Any:
-        sample = tf.zeros([1, *dims(x)[1:]], x.dtype)
-        return run(tf.concat([x, sample], 0), kernel)[:0]
+        empty = [size == 0 for size in dims(x)[: len(axes)]]
+        wider = x  # not by tf.pad, which is taken for the empty tensor itself
+        for axis, none in enumerate(empty):
+            if none is not False:
+                shape = dims(wider)
+                shape[axis] = tf.cast(none, tf.int32)
+                wider = tf.concat([wider, tf.zeros(sizes(shape), x.dtype)], axis)
+        result = run(wider)
+        there = zip(empty, dims(result), strict=False)
+        ends = [tf.where(none, 0, n) if is_native(none) else 0 if none else n for none, n in there]
+        return result[tuple([slice(end) for end in ends])]
 
+    known = [x.shape[axis] for axis in axes]
     graph = build()
-    if x.shape[0] is None and graph is not None:
+    if None in known and graph is not None:
         graph.sensitive = True
         if graph.empty:
-            return tf.cond(tf.shape(x)[0] == 0, of_empty, lambda: run(x, kernel))
-    return of_empty() if x.shape[0] == 0 else run(x, kernel)
+            empty = tf.reduce_any(tf.equal(tf.shape(x)[: len(axes)], 0))
+            return tf.cond(empty, of_empty, lambda: run(x))
+    return of_empty() if 0 in known else run(x)
 
 
 def _channels_last(x: Any, data_format: str, function: Callable[[Any], Any]) -> Any:

@@ -74,6 +74,12 @@ def batch_dot(x: Any, y: Any, axes: Any = None) -> Any:
         return product(x, y)
     a, b = batch_dot_axes(tuple(x.shape), tuple(y.shape), axes)
     x_sizes, y_sizes = dims(x), dims(y)
+    if x.shape[0] is None or y.shape[0] is None:  # a batch of one would broadcast
+        text = ["the batches have different sizes", x_sizes[0], y_sizes[0]]
+        with tf.control_dependencies([tf.debugging.Assert(x_sizes[0] == y_sizes[0], text)]):
+            x = tf.identity(x)
+    elif x.shape[0] != y.shape[0]:
+        raise ValueError(x.shape, y.shape)
     x_free = [i for i in range(1, len(x_sizes)) if i != a]
     y_free = [i for i in range(1, len(y_sizes)) if i != b]
     # (batch, the rest of x, size) times (batch, size, the rest of y).

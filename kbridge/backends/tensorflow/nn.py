@@ -28,6 +28,7 @@ def floats(x: Any) -> None:
 def relu(x: Any, alpha: Any = 0.0, max_value: Any = None, threshold: float = 0.0) -> Any:
     if x.dtype is not _SINGLE:
         floats(x)
+    max_value = None if max_value is None else max(max_value, 0.0)
     if alpha.__class__ in _NUMBERS and not alpha and not threshold:
         above = tf.nn.relu(x)
         return above if max_value is None else tf.minimum(above, number(max_value, x.dtype))

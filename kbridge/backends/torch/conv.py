@@ -50,6 +50,8 @@ def _convolved(
         raise ArgumentError("strides and dilation_rate cannot both be above 1")
     around: Any = [0] * n
     rule = check_padding(padding, causal=n == 1)
+    if rule != "valid" and not x.numel() and 0 in x.shape[2:]:
+        return _of_nothing(x, weights, bias, groups, steps)
     if rule == "same":
         axes = zip(x.shape[2:], weights.shape[2:], steps, gaps, strict=True)
         pairs = [same_padding(*axis) for axis in axes]
@@ -60,6 +62,15 @@ def _convolved(
     elif rule == "causal":
         x = torch.constant_pad_nd(x, ((weights.shape[2] - 1) * gaps[0], 0))
     return _CONV[n](x, weights, bias, steps, around, gaps, groups)
+
+
+def _of_nothing(x: Any, weights: Any, bias: Any, groups: int, steps: Any) -> Any:
+    """What a padded convolution makes of an empty spatial axis, which PyTorch refuses."""
+    if x.shape[1] != weights.shape[1] * groups:
+        raise ShapeError(f"the kernel is not for {x.shape[1]} channels")
+    counts = [-(-size // step) for size, step in zip(x.shape[2:], steps, strict=True)]
+    used = x.sum() + weights.sum() + (0.0 if bias is None else bias.sum())  # which get gradients
+    return x.new_zeros((x.shape[0], weights.shape[0], *counts)) * used
 
 
 def biased_conv(

@@ -20,7 +20,7 @@ elu = F.elu
 def relu(x: Any, alpha: Any = 0.0, max_value: Any = None, threshold: float = 0.0) -> Any:
     if alpha.__class__ is float and max_value is None and not threshold:
         return F.leaky_relu(x, alpha) if alpha else torch.relu(x)
-    above = x if max_value is None else torch.clamp(x, 0, max_value)
+    above = x if max_value is None else torch.clamp(x, 0, max(max_value, 0))
     # At 0 the slope is that of the lower part; at another threshold an equal element passes.
     lower = x < threshold if threshold else x <= 0
     if isinstance(alpha, torch.Tensor) or alpha:

@@ -139,6 +139,17 @@ def test_names_are_told_apart(K: Any, tmp_path: Path) -> None:
     assert bare(model, same=one, same_1=two)["output_0"].tolist() == [-1, -1]
 
 
+def test_names_that_nodes_have(K: Any, tmp_path: Path) -> None:
+    """Inputs keep them."""
+    a, b = K.placeholder((2,), name="_value_0"), K.placeholder((2,), name="_value_1")
+    c = K.variable([3.0, 3.0], name="_value_2")
+    model = tmp_path / "names.onnx"
+    K.function([a, b], [(a - b) * a * c]).export(model)
+    assert names(model)[:2] == (["_value_0", "_value_1"], ["output_0"])
+    one, two = np.ones(2, np.float32), np.full(2, 2, np.float32)
+    assert bare(model, _value_0=two, _value_1=one)["output_0"].tolist() == [6, 6]
+
+
 def test_what_cannot_be_exported(K: Any, tmp_path: Path) -> None:
     """Whatever needs a size that the placeholders leave open, or a second part."""
     image = K.placeholder((None, None, None, 3))

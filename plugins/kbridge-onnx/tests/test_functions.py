@@ -169,6 +169,10 @@ def test_options(K: Any) -> None:
     x = K.placeholder((None,))
     f = K.function([x], [x + 1], providers=["CPUExecutionProvider"])
     assert f([[1.0]])[0].tolist() == [2.0]
+    assert K.function([x], [x + 1], providers="CPUExecutionProvider")([[1.0]])[0].tolist() == [2.0]
+    for wrong in ("gpu", ["gpu"], None, [3]):
+        with pytest.raises(ArgumentError, match=r"providers must be .* CPUExecutionProvider"):
+            K.function([x], [x + 1], providers=wrong)([[1.0]])
     with pytest.raises(ArgumentError, match="Options of this backend: providers"):
         K.function([x], [x + 1], compile=True)
 
@@ -194,3 +198,56 @@ def test_divisions_that_a_processor_refuses(K: Any, dtype: str) -> None:
         wanted = below // by, below % by, below // 3, below % 3
     for got, want in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8"])
+def test_powers_of_integers(K: Any, dtype: str) -> None:
+    """To the last digit, and what is too large as in NumPy; the runtime's own go by floats."""
+    x, y = K.placeholder((None,), dtype=dtype), K.placeholder((None,), dtype=dtype)
+    base, to = np.array([0, 3, 7, 100, 5], dtype), np.array([0, 39, 22, 9, 1], dtype)
+    found = K.function([x, y], [x**y, x**39, x**0, x ** np.array([0, 1, 2, 3, 39], dtype)])(
+        [base, to]
+    )
+    wanted = base**to, base**39, base**0, base ** np.array([0, 1, 2, 3, 39], dtype)
+    for got, want in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(got, want)
+        assert got.dtype == dtype
+
+
+def test_whole_quotients_by_infinity(K: Any) -> None:
+    x, y = K.placeholder((None,)), K.placeholder((None,))
+    below, by = [-3.0, 3.0, 3.0, 7.5, -7.5, 0.0], [np.inf, np.inf, -np.inf, 2.0, 2.0, -np.inf]
+    found = K.function([x, y], [x // y])([below, by])[0]
+    np.testing.assert_array_equal(found, [-1, 0, -1, 3, -4, 0])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_nothing_has_no_largest_element(K: Any, dtype: str) -> None:
+    x = K.placeholder((None, None), dtype=dtype)
+    for name, function in (("max", K.max), ("min", K.min)):
+        f = K.function([x], [function(x, axis=1)])
+        with pytest.raises(ShapeError, match=rf"K\.{name}: axis 1 is empty"):
+            f([np.zeros((2, 0))])
+        assert f([np.zeros((0, 2))])[0].shape == (0,)
+
+
+@pytest.mark.parametrize("layout", ["channels_last", "channels_first"])
+@pytest.mark.parametrize("width", [1, 2])
+def test_convolutions_of_nothing(K: Any, layout: str, width: int) -> None:
+    """Also in the model of an open batch, which is what is saved."""
+    last = layout == "channels_last"
+    x = K.placeholder((None, 0, 3, 2) if last else (None, 2, 0, 3))
+    for name, channels in (("conv2d", 4), ("depthwise_conv2d", 8)):
+        kernel = K.placeholder((width, width, 2, 4))
+        y = getattr(K, name)(x, kernel, (2, 2), "same", layout)
+        f = K.function([x, kernel], [y])
+        slopes = K.function([x, kernel], K.gradients(K.sum(y), [x, kernel]))
+        for rows in (0, 2):
+            fed = np.zeros((rows, 0, 3, 2) if last else (rows, 2, 0, 3))
+            given = [part.astype("float32") for part in (fed, np.ones((width, width, 2, 4)))]
+            found = *f(given), *slopes(given)
+            assert found[0].shape == ((rows, 0, 2, channels) if last else (rows, channels, 0, 2))
+            assert found[1].shape == fed.shape
+            np.testing.assert_array_equal(found[2], np.zeros((width, width, 2, 4)))
+            (alone,) = f._program.compiled[0].open.run(given)
+            assert alone.shape == found[0].shape

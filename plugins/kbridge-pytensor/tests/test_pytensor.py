@@ -141,10 +141,28 @@ def test_the_learning_phase() -> None:
     assert run([x], [y], [[1.0]])[0].item() == 1.0
 
 
+@pytest.mark.parametrize("options", [{}, {"mode": "FAST_COMPILE"}, DEFAULT])
+def test_the_branch_of_the_other_phase_is_left_out(options: dict[str, Any]) -> None:
+    """Numba runs both of a branch; a draw of the one not taken would move its stream on."""
+    other = kbridge.load_backend("numpy")
+    found = []
+    for B, given in ((K, options), (other, {})):
+        x = B.placeholder((None, 3))
+        y = B.in_train_phase(B.dropout(B.in_train_phase(x + 1.0, x), 0.5, seed=7), x)
+        slopes = B.gradients(B.sum(y), x) if options is DEFAULT else []  # others do not simplify
+        f = B.function([x, B.learning_phase()], [y, *slopes], **given)
+        found.append([f([np.ones((4, 3)), phase]) for phase in (1, 0, 0, 1)])
+    np.testing.assert_array_equal(*found)
+    assert (found[0][0][0] != found[0][3][0]).any()
+
+
 def test_wrong_calls_of_functions() -> None:
     x, y = K.placeholder((None, 3), name="given"), K.placeholder((2,))
     with pytest.raises(errors.ArgumentError, match=r"'fast'.*Options of this backend: mode"):
         K.function([x], [x * 2.0], fast=True)
+    for wrong in ("FAST", 3):
+        with pytest.raises(errors.ArgumentError, match=r"mode must be .* NUMBA"):
+            K.function([x], [x * 2.0], mode=wrong)
     with pytest.raises(errors.GraphError, match="not fed"):
         K.function([x], [x[0, :2] + y])
     with pytest.raises(errors.GraphError, match=r"output 0 is None"):
@@ -184,6 +202,17 @@ def test_a_call_that_fails_changes_no_variable(options: dict[str, Any]) -> None:
     with pytest.raises(errors.FeedError, match="got 4"):
         f([1.0, 2.0, 3.0, 4.0])
     assert K.eval(count) == 1.0
+
+
+def test_what_fails_at_the_run_is_an_error_of_kbridge() -> None:
+    n, one = K.variable(5, dtype="int32"), K.constant([1], dtype="int32")
+    with pytest.raises(errors.ShapeError, match=r"^K\.eval: .*sizes do not fit at the run"):
+        K.eval(K.reshape(K.arange(n), (2, 2)))
+    x = K.placeholder((1,), dtype="int32")
+    with pytest.raises(errors.ArgumentError, match=r"K\.pow: an integer to a negative power"):
+        run([x], [one**x], [[-1]])
+    with pytest.raises(errors.IndexRangeError, match=r"K\.gather: the index 1"):
+        K.eval(K.gather(K.ones((1, 2)), one))
 
 
 def test_functions_run_in_several_threads() -> None:
@@ -248,3 +277,80 @@ def test_a_convolution_of_unknown_sizes() -> None:
         [8, 8, 4],
         [4, 4, 2],
     ]
+
+
+# --- numbers -------------------------------------------------------------------------------------
+
+
+def test_casts_of_what_is_out_of_range() -> None:
+    """NumPy's, as on every backend; PyTensor's own are Python's errors."""
+    x, n = K.placeholder((None,)), K.placeholder((None,), dtype="int32")
+    values = [1.7, -1.7, 300.5]
+    for dtype in ("uint8", "int8", "int64"):
+        wanted = np.array(values, "float32").astype(dtype)
+        np.testing.assert_array_equal(K.eval(K.cast(K.constant(values), dtype)), wanted)
+        np.testing.assert_array_equal(run([x], [K.cast(x, dtype)], [values])[0], wanted)
+    assert run([n], [K.cast(n, "uint8")], [[300, -1]])[0].tolist() == [44, 255]
+    wide = K.constant([200, 100], dtype="uint8")
+    assert K.eval(K.cumsum(wide)).tolist() == [200, 44]
+
+
+@pytest.mark.parametrize("options", [{}, DEFAULT], ids=["quick", "default"])
+def test_the_least_integer(options: dict[str, Any]) -> None:
+    x = K.placeholder((None,), dtype="int8")
+    f = K.function([x], [K.min(x), K.argmin(x)], **options)
+    assert [v.item() for v in f([[5, -128, 7]])] == [-128, 1]
+
+
+@pytest.mark.parametrize("options", [{}, DEFAULT], ids=["quick", "default"])
+def test_nothing_has_no_largest_element(options: dict[str, Any]) -> None:
+    x = K.placeholder((None,))
+    f = K.function([x], [K.max(x), *K.gradients(K.max(x), x)], **options)
+    assert [v.tolist() for v in f([[1.0, 3.0]])] == [3.0, [0.0, 1.0]]
+    with pytest.raises(errors.ShapeError, match=r"K\.max, K\.min: a reduced axis is empty"):
+        f([[]])
+
+
+@pytest.mark.parametrize("options", [{}, DEFAULT], ids=["quick", "default"])
+def test_a_batch_of_one_does_not_broadcast(options: dict[str, Any]) -> None:
+    x, y = K.placeholder((None, 3, 4)), K.placeholder((None, 4, 5))
+    product = K.batch_dot(x, y)
+    f = K.function([x, y], [product, *K.gradients(K.sum(product), [x, y])], **options)
+    assert [v.shape for v in f([np.ones((2, 3, 4)), np.ones((2, 4, 5))])] == [
+        (2, 3, 5),
+        (2, 3, 4),
+        (2, 4, 5),
+    ]
+    for a, b in ((2, 1), (1, 2)):
+        with pytest.raises(errors.ShapeError, match=r"^K\.batch_dot: the batch sizes .* differ"):
+            f([np.ones((a, 3, 4)), np.ones((b, 4, 5))])
+
+
+# --- what compiling takes ------------------------------------------------------------------------
+
+
+def test_arrays_come_as_the_compiled_code_takes_them() -> None:
+    """Numba compiles anew for each other layout, and for arrays that cannot be written."""
+    x, w = K.placeholder((2, 3)), K.variable(np.ones((2, 3), np.float32).T)
+    f = K.function([x], [K.dot(x, w)], [(w, K.transpose(K.transpose(w) * 2.0))])
+    plain = np.arange(6, dtype=np.float32).reshape(2, 3)
+    f([plain])
+    ((key, (early, after)),) = f.programs.items()
+    seen: list[Any] = []
+    f.programs[key] = lambda *arrays: seen.extend(arrays) or early(*arrays), after
+    fixed = plain.copy()
+    fixed.flags.writeable = False
+    for fed in (np.asfortranarray(plain), plain[:, ::-1][:, ::-1], np.repeat(plain, 2, 0)[::2]):
+        f([fed])
+        K.set_value(w, np.ones((2, 3), np.float32).T)
+        seen.append(w.get_value(borrow=True))
+    f([fixed])
+    seen.append(w.get_value(borrow=True))
+    assert len(seen) == 8
+    assert all(array.flags.c_contiguous and array.flags.writeable for array in seen)
+
+
+def test_loops_need_no_c_compiler() -> None:
+    x = K.ones((3, 2))
+    with pytensor.config.change_flags(cxx="/no/such/compiler"):
+        assert K.eval(K.foldl(lambda a, b: K.tanh(a) + b, x)).shape == (2,)

@@ -119,8 +119,18 @@ def added(parts: Iterator[Any]) -> Any:
     return result
 
 
+def nothing(x: Any, spatial: Any, channels: int) -> Any:
+    """``x``, which has no elements, as as many samples of other sizes, one of which is 0.
+
+    The runtime's Conv takes no empty axis but the batch.
+    """
+    return reshaped(x, [dims(x)[0], *spatial, channels])
+
+
 def correlated(where: Windows, x: Any, kernel: Any) -> Any:
     """The windows of channels-last ``x`` times the kernel."""
+    if 0 in where.counts:
+        return nothing(x, where.counts, kernel.shape[-1])
     if x.dtype == "float64":
         opened, at_ = where.open(x), kernel_at(kernel)
         return added(emit("MatMul", take(opened), at_(at)) for at, take in where.positions())
@@ -149,6 +159,8 @@ def _native(where: Windows, x: Any, weights: Any, group: int) -> Any:
 def depthwise(where: Windows, x: Any, kernel: Any) -> Any:
     """Each channel of ``x`` times its own kernels."""
     *sizes, channels, multiplier = kernel.shape
+    if 0 in where.counts:
+        return nothing(x, where.counts, channels * multiplier)
     n = len(sizes)
     if x.dtype == "float64":
         flat = reshaped(kernel, [int(np.prod(sizes)), channels * multiplier])
@@ -176,6 +188,8 @@ def input_adjoint(where: Windows, g: Any, kernel: Any, is_depthwise: bool = Fals
 
     It is the convolution of ``g``, spread out by the strides, with the kernel turned round.
     """
+    if 0 in where.counts:
+        return nothing(g, where.spatial, kernel.shape[-2])
     n = len(where.sizes)
     for axis, (step, count) in enumerate(zip(where.strides, where.counts, strict=True), 1):
         g = _spread(g, axis, step, count)

@@ -89,7 +89,9 @@ def floor_divide(x: Any, y: Any) -> Any:
         found = wide("Sub", found, to(_turned(rest, divisor), dtype))
         return found if special is None else wide_where(special, wide("Mul", x, y), found)
     x, y = to(x, dtype), to(y, dtype)
-    whole = wide("Round", wide("Div", wide("Sub", x, mod(x, y)), y))
+    rest = wide("Mod", x, y, fmod=1)
+    whole = wide("Round", wide("Div", wide("Sub", x, rest), y))
+    whole = wide("Sub", whole, to(_turned(rest, y), dtype))
     return wide_where(wide("Equal", y, 0.0), wide("Div", x, y), whole)
 
 
@@ -126,15 +128,29 @@ def sqrt(x: Any) -> Any:
 
 @primitive
 def pow(x: Any, a: Any) -> Any:
-    fixed = not isinstance(a, graph.Value)
-    if fixed and not dtypes.is_float(dtype_of(x, a)) and np.min(a, initial=0) < 0:
+    fixed, dtype = not isinstance(a, graph.Value), dtype_of(x, a)
+    if fixed and not dtypes.is_float(dtype) and np.min(a, initial=0) < 0:
         raise ArgumentError(
             "K.pow: an integer to a negative power is no integer; cast the base with "
             "K.cast(x, K.floatx())."
         )
     if fixed and np.ndim(a) == 0 and float(a) == 2:
         return wide("Mul", x, x)
-    return wide("Pow", x, a)
+    if "int" not in dtype:
+        return wide("Pow", x, a)
+    most = int(np.max(a, initial=0)) if fixed else np.iinfo(dtype).max
+    return _whole_power(to(x, dtype), to(a, dtype), most.bit_length())
+
+
+def _whole_power(x: Any, a: Any, bits: int) -> Any:
+    """By the bits of the exponent: the runtime's own goes by floats, and has too few digits."""
+    found = wide("Add", wide("Mul", x, 0), 1)
+    for bit in range(bits):
+        odd = wide("Equal", wide("Mod", a, 2), 1)
+        found = wide("Mul", found, wide_where(odd, x, 1))
+        if bit + 1 < bits:
+            x, a = wide("Mul", x, x), wide("Div", a, 2)
+    return found
 
 
 @primitive

@@ -17,7 +17,7 @@ from onnx import helper, numpy_helper
 from kbridge.api.declare import Operation
 from kbridge.backends.numpy import sparse as matrices
 from kbridge.backends.numpy.engine import NumPyEngine
-from kbridge.errors import IndexRangeError, ShapeError, UnsupportedError
+from kbridge.errors import ArgumentError, IndexRangeError, ShapeError, UnsupportedError
 from kbridge.symbolic import dtypes
 from kbridge_onnx import control, graph, random
 from kbridge_onnx.graph import (
@@ -98,11 +98,25 @@ class OnnxEngine(NumPyEngine):
         options: dict[str, Any],
     ) -> Callable[[list[Any]], list[Any]]:
         variables = [variable for variable, _ in targets]
-        return Compiled(plan, feeds, count, variables, options["providers"])
+        return Compiled(plan, feeds, count, variables, _providers(options["providers"]))
 
     def export(self, compiled: Any, path: str | os.PathLike[str]) -> None:
         """Save a compiled function as an ONNX model, with the variables' present values."""
         onnx.save(compiled.exported(), os.fspath(path))
+
+
+def _providers(given: Any) -> list[Any]:
+    """What ``providers=`` names; of unknown ones the runtime only prints, and takes the CPU."""
+    known = onnxruntime.get_all_providers()
+    named = list(given) if isinstance(given, (list, tuple)) else [given]
+    for each in named:
+        name = each[0] if isinstance(each, tuple) and each else each
+        if name not in known:
+            raise ArgumentError(
+                f"K.function: providers must be a list of names of ONNX Runtime's providers, or of "
+                f"(name, options), not {given!r:.80}. There are {', '.join(known)}."
+            )
+    return named
 
 
 class Compiled:
@@ -112,7 +126,7 @@ class Compiled:
         self, plan: Any, feeds: Sequence[Any], count: int, targets: Sequence[Any], providers: Any
     ) -> None:
         self.plan = plan
-        self.providers = list(providers)
+        self.providers = providers
         self.feeds = feeds
         self.count = count
         self.targets = targets
@@ -184,7 +198,8 @@ class Model:
         self.plan = plan
         self.targets = targets
         self.taken: set[str] = set()
-        with building(Graph()) as scope, np.errstate(all="ignore"):
+        given = {each.name for each in (*feeds, *plan.variables)}
+        with building(Graph(given)) as scope, np.errstate(all="ignore"):
             self.scope = scope
             self.given = [
                 self.input(feed.name or "input", feed.dtype, shape)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -86,20 +86,24 @@ setattr(Value, "__neg__", lambda self: wide("Neg", self))  # noqa: B010  # mypy 
 
 
 class Graph:
-    """What one model is made of; ``nodes`` are those of the sub-graph that is open."""
+    """What one model is made of; ``nodes`` are those of the sub-graph that is open.
 
-    def __init__(self) -> None:
+    Nodes have names that are not among those ``given`` to inputs.
+    """
+
+    def __init__(self, given: Container[str | None] = ()) -> None:
         self.nodes: list[Any] = []
         self.inputs: list[Any] = []
         self.initializers: list[Any] = []
         #: What is printed after a run: the value's name, and what prints it.
         self.printed: list[tuple[Value, Callable[[Any], None]]] = []
         self.depth = 0
-        self._numbers = itertools.count()
+        numbered = (f"_value_{i}" for i in itertools.count())
+        self._names = (name for name in numbered if name not in given)
         self._constants: dict[Any, tuple[Value, Any]] = {}
 
     def new(self, dtype: str, shape: Shape) -> Value:
-        return Value(f"_value_{next(self._numbers)}", dtype, shape)
+        return Value(next(self._names), dtype, shape)
 
     def input(self, name: str, dtype: str, shape: Shape) -> Value:
         """An input of the model."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from kbridge.errors import ShapeError
 from kbridge.symbolic import dtypes
 from kbridge.symbolic.shapes import normalize_axes
 from kbridge_onnx import graph
@@ -38,6 +39,12 @@ def min(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 def _largest(op: str, x: Any, axis: Any, keepdims: bool) -> Any:
     """An extreme, with the nan among the elements that the runtime passes over."""
+    for at in normalize_axes(axis, x.ndim):
+        if x.shape[at] == 0:
+            raise ShapeError(
+                f"K.{op[6:].lower()}: axis {at} is empty, and no elements have no largest or "
+                f"smallest one."
+            )
     found = reduced(op, x, axis, keepdims)
     if not dtypes.is_float(x.dtype):
         return found

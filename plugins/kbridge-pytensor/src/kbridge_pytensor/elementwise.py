@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytensor.tensor as pt
 from pytensor.gradient import disconnected_grad
 from pytensor.graph.basic import Constant
+from pytensor.scalar.basic import Cast, get_scalar_type
+from pytensor.tensor.elemwise import Elemwise
 
 from kbridge_pytensor.engine import contract, numpy_dtype
 
@@ -124,10 +127,23 @@ def clip(x: Any, min_value: Any, max_value: Any) -> Any:
     return below if min_value is None else pt.switch(pt.lt(below, min_value), min_value, below)
 
 
+class _Whole(Cast):
+    """A cast to integers, by NumPy where Python runs: PyTensor's refuses what is out of range."""
+
+    def __init__(self, dtype: str) -> None:
+        super().__init__(get_scalar_type(dtype), name=f"to_{dtype}")
+        self.nfunc_spec = (dtype, 1, 1)  # NumPy's function for whole arrays
+
+    def impl(self, x: Any) -> Any:
+        return np.asarray(x).astype(self.ctor)
+
+
 @contract
 def cast(x: Any, dtype: str) -> Any:
     if dtype == "bool":
         return truth(x)
+    if "int" in dtype and x.type.dtype not in ("bool", dtype):
+        return Elemwise(_Whole(dtype))(x)
     return pt.cast(x, numpy_dtype(dtype))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -214,7 +215,7 @@ class PyTensorEngine(FlatEngine):
         if not isinstance(value, Node):  # a list of results
             return value
         if str(value.type.dtype) != dtype:
-            value = pt.cast(value, numpy_dtype(dtype))
+            value = contract.native["cast"](value, dtype)
         if dtype not in FLOATS or not op.differentiable:
             floats = (str(x.type.dtype) in FLOATS for x in operands if isinstance(x, Node))
             value = disconnected_grad(value) if any(floats) else value
@@ -249,9 +250,29 @@ engine = PyTensorEngine()
 contract = Contract(engine)
 
 
+#: What Numba says of steps that run in Python, and of products: nobody can do anything about it.
+_UNAVOIDABLE = (
+    "Numba will use object mode to run (Host|_Draw|_Weighted)'s perform",
+    r"np\.dot\(\) is faster on contiguous arrays",
+    "'@' is faster on contiguous arrays",
+)
+
+
+def quiet(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """A call without the warnings that nobody can do anything about."""
+    with warnings.catch_warnings():
+        for message in _UNAVOIDABLE:
+            warnings.filterwarnings("ignore", message)
+        return function(*args, **kwargs)
+
+
 def compiled(inputs: Any, outputs: Any, **options: Any) -> Any:
     """A PyTensor function; what is not used among its inputs is left out."""
-    with warnings.catch_warnings():
-        # It is so, of draws and checks of indices alone, and nobody can do anything about it.
-        warnings.filterwarnings("ignore", "Numba will use object mode to run Host's perform")
-        return pytensor.function(inputs, outputs, on_unused_input="ignore", **options)
+    run = quiet(pytensor.function, inputs, outputs, on_unused_input="ignore", **options)
+    fresh = [True]
+
+    def called(*arrays: Any) -> Any:
+        # Numba compiles in the first call, and warns.
+        return quiet(run, *arrays) if fresh and fresh.pop() else run(*arrays)
+
+    return called

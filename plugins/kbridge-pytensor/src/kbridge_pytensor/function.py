@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
-from pytensor.graph.traversal import ancestors
+from pytensor.compile.mode import Mode, get_mode, predefined_modes
+from pytensor.graph.traversal import ancestors, io_toposort
+from pytensor.ifelse import IfElse
 
 from kbridge.errors import (
     ArgumentError,
@@ -20,13 +22,10 @@ from kbridge.errors import (
 from kbridge.symbolic import structure
 from kbridge.symbolic.function import Update
 from kbridge_pytensor.engine import compiled, contract, engine
-from kbridge_pytensor.graph import _need_variable, _open
+from kbridge_pytensor.graph import FAILURES, _need_variable, _open, misfit
 
 #: Keyword arguments of ``pytensor.function`` that ``K.function`` passes on.
 OPTIONS = ("mode", "profile", "allow_input_downcast")
-
-#: What PyTensor raises where sizes do not fit.
-FAILURES = (ValueError, AssertionError, ZeroDivisionError)
 
 #: Sizes that are 1: the numbers of an input and of its axis.
 Ones = frozenset[tuple[int, int]]
@@ -61,6 +60,8 @@ class Function:
                 f"K.function: invalid argument {unknown[0]!r} for {self.name!r} on PyTensor. "
                 f"Options of this backend: {', '.join(OPTIONS)}."
             )
+        if options.get("mode") is not None:
+            _check_mode(options["mode"])
         self.options = options
         self.single = engine.is_native(inputs)
         self.inputs = [inputs] if self.single else inputs
@@ -144,6 +145,7 @@ class Function:
             fresh = tensor.type.clone(shape=sizes)()
             inputs.append(fresh)
             given[tensor] = fresh
+        given |= self._decided(phase)
         options = {**self.options, "givens": given}
         # New values are results as others: as PyTensor's updates some would be written in place,
         # before another result fails.
@@ -151,11 +153,22 @@ class Function:
         after = compiled(inputs, self.after, **options) if self.after else None
         return early, after
 
+    def _decided(self, phase: int) -> dict[Any, Any]:
+        """The branches that a learning phase takes, by the results that they stand for."""
+        found: dict[Any, Any] = {}
+        made = [*self.early, *self.after, *(value for _, value in self.updates)]
+        for node in io_toposort(self.fed, made):  # inner ones first
+            if isinstance(node.op, IfElse) and node.inputs[0] is engine.phase:
+                branches = node.inputs[1:] if phase else node.inputs[1 + len(node.outputs) :]
+                found.update(zip(node.outputs, branches, strict=False))
+        return found
+
     def __call__(self, *values: Any) -> Any:
         flat = self._flat(values)
         phase = 0 if self.phase is None else int(bool(np.all(flat.pop(self.phase))))
+        # Numba compiles anew for arrays that are not contiguous, or cannot be written.
         arrays = [
-            engine.feed_array(value, check, self.name)
+            np.require(engine.feed_array(value, check, self.name), requirements="CW")
             for value, check in zip(flat, self.checks, strict=True)
         ]
         with _one_at_a_time:
@@ -178,11 +191,11 @@ class Function:
         except FAILURES as error:
             early, after, first = self._broadcast(phase, ones, arrays, error)
         for (variable, _), value in zip(self.updates, first[len(self.early) :], strict=True):
-            variable.set_value(value, borrow=True)
+            variable.set_value(np.require(value, requirements="CW"), borrow=True)
         try:
             return first, after(*arrays) if after is not None else ()
         except FAILURES as error:
-            raise self._misfit(error) from error
+            raise misfit(error, self.name) from error
 
     def _program(self, phase: int, ones: Ones) -> Any:
         if (phase, ones) not in self.programs:
@@ -198,12 +211,12 @@ class Function:
         """
         found = self._ones(arrays)
         if isinstance(error, KBridgeError) or found == ones or self._has_gradients():
-            raise self._misfit(error) from error
+            raise misfit(error, self.name) from error
         try:
             early, after = self._program(phase, found)
             first = early(*arrays)
         except Exception:
-            raise self._misfit(error) from error
+            raise misfit(error, self.name) from error
         self.special.add(found)
         return early, after, first
 
@@ -220,18 +233,24 @@ class Function:
         made = ancestors([*self.early, *self.after, *(value for _, value in self.updates)])
         return any(hasattr(x.tag, "kbridge_slope") for x in made)
 
-    def _misfit(self, error: Exception) -> Exception:
-        if isinstance(error, KBridgeError):
-            return error
-        text = str(error).partition("\n")[0]
-        return ShapeError(f"{self.name}: sizes do not fit at the run: {text}")
-
     def _flat(self, values: Any) -> list[Any]:
         if self.single and len(values) == 1:
             (value,) = values
             return list(value) if isinstance(value, (list, tuple)) and len(value) == 1 else [value]
         given = values[0] if len(values) == 1 else list(values)
         return structure.flatten_like(self.inputs, given, self.name)
+
+
+def _check_mode(mode: Any) -> None:
+    try:
+        known = isinstance(get_mode(mode), Mode)
+    except ValueError:
+        known = False
+    if not known:
+        raise ArgumentError(
+            f"K.function: mode must be one of PyTensor's modes or its name, not {mode!r:.80}. "
+            f"Names are {', '.join(predefined_modes)}."
+        )
 
 
 def _is_phase(tensor: Any) -> bool:

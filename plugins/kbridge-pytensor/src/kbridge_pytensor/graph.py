@@ -19,7 +19,7 @@ from pytensor.link.vm import VMLinker
 from pytensor.tensor.type import TensorType
 
 from kbridge.api.rules import as_dtype, check_dims
-from kbridge.errors import ArgumentError, ArgumentTypeError, GraphError, ShapeError
+from kbridge.errors import ArgumentError, ArgumentTypeError, GraphError, KBridgeError, ShapeError
 from kbridge.symbolic import dtypes, record, scopes, shapes
 from kbridge.symbolic import sparse as matrices
 from kbridge.symbolic.function import Update
@@ -68,7 +68,7 @@ def variable(value: Any, dtype: Any = None, name: str | None = None, constraint:
         raise ArgumentTypeError(f"K.variable: value must be an array or a number, not {value!r}")
     if matrices.is_scipy(value):
         matrices.of(contract)  # type: ignore[arg-type]  # which it has not
-    array = np.array(_array(value, as_dtype(dtype)))
+    array = np.array(_array(value, as_dtype(dtype)), order="C")
     name = scopes.scoped(name or _uid("variable"))
     made = Variable(TensorType(array.dtype, shape=array.shape), array, True, name=name)
     made.constraint = constraint
@@ -142,6 +142,23 @@ def _open(outputs: Any, fed: Any = ()) -> Any:
     return None
 
 
+#: What PyTensor raises where sizes do not fit.
+FAILURES = (ValueError, AssertionError, ZeroDivisionError)
+
+
+def misfit(error: Exception, name: str) -> Exception:
+    """The contract's error for what PyTensor has raised at the run of ``name``."""
+    if isinstance(error, KBridgeError):
+        return error
+    text = str(error).partition("\n")[0]
+    if "negative integer powers" in text:
+        return ArgumentError(
+            "K.pow: an integer to a negative power is no integer; cast the base with "
+            "K.cast(x, K.floatx())."
+        )
+    return ShapeError(f"{name}: sizes do not fit at the run: {text}")
+
+
 def evaluated(x: Any) -> Any:
     """The value of a tensor, a learning phase in it being 0."""
     if isinstance(x, Variable):
@@ -158,7 +175,10 @@ def evaluated(x: Any) -> Any:
             [], x, givens={engine.phase: pt.constant(np.bool_(False), dtype="bool")}, mode=_ONCE
         )
         x.tag.kbridge_value = run
-    return np.array(run())
+    try:
+        return np.array(run())
+    except FAILURES as error:
+        raise misfit(error, "K.eval") from error
 
 
 @contract.own
@@ -181,7 +201,7 @@ def batch_set_value(tuples: Any) -> None:
     ready = []
     for x, value in tuples:
         _need_variable(x, "K.set_value")
-        array = np.array(_array(value, x.type.dtype))
+        array = np.array(_array(value, x.type.dtype), order="C")  # as the compiled code takes it
         if array.shape != x._keras_shape:
             raise ShapeError(
                 f"K.set_value: {x} takes a value of shape {x._keras_shape}, got {array.shape}"

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytensor.tensor as pt
+from pytensor.raise_op import CheckAndRaise
 
+from kbridge.errors import ShapeError
 from kbridge.symbolic.shapes import batch_dot_axes
 from kbridge_pytensor.engine import contract
 
@@ -34,9 +36,14 @@ def matmul(x: Any, y: Any) -> Any:
     return _wide(pt.matmul, x, y)
 
 
+_paired = CheckAndRaise(ShapeError, "K.batch_dot: the batch sizes of x and y differ at the run.")
+
+
 @contract
 def batch_dot(x: Any, y: Any, axes: Any = None) -> Any:
     a, b = batch_dot_axes(x.type.shape, y.type.shape, axes)
+    if None in (x.type.shape[0], y.type.shape[0]):  # a batch of one would be broadcast
+        x = _paired(x, pt.eq(x.shape[0], y.shape[0]))
     # The contracted axes to the end of x and to the middle of y, the rest flattened.
     x_kept = [x.shape[i] for i in range(1, x.ndim) if i != a]
     y_kept = [y.shape[i] for i in range(1, y.ndim) if i != b]

@@ -7,15 +7,22 @@ from typing import Any
 
 import pytensor
 import pytensor.tensor as pt
+from pytensor.compile.mode import Mode
 from pytensor.graph.basic import Constant
 from pytensor.graph.replace import clone_replace, graph_replace
 from pytensor.graph.traversal import io_toposort
+from pytensor.link.vm import VMLinker
 
 from kbridge_pytensor.engine import own
 
 #: The numbers of the steps of the loops that are being traced. A draw inside takes them as
 #: inputs, or ``scan`` would move it out of the loop.
 steps: ContextVar[tuple[Any, ...]] = ContextVar("steps", default=())
+
+#: How the steps are run where the function around them runs in Python: PyTensor would compile them
+#: by C. Compiled functions take no more of it than the rewriting.
+_STEPS = Mode(linker=VMLinker(use_cloop=False, c_thunks=False), optimizer="fast_run")
+_BY_C = ("C", "CVM", "FAST_RUN")
 
 
 def scan(
@@ -55,6 +62,7 @@ def scan(
         outputs_info=[*states, *[None] * len(outputs)],
         non_sequences=captured,
         go_backwards=reverse,
+        mode=None if pytensor.config.mode in _BY_C else _STEPS,
         return_list=True,
         return_updates=False,
     )

@@ -12,7 +12,7 @@ from kbridge.symbolic.draws import host_key
 from kbridge.symbolic.printing import printer
 from kbridge_pytensor import loop
 from kbridge_pytensor.creation import dims
-from kbridge_pytensor.engine import contract, numpy_dtype
+from kbridge_pytensor.engine import contract, numpy_dtype, plain_getitem
 from kbridge_pytensor.host import Host
 
 
@@ -32,6 +32,13 @@ class _Stream:
         return (self.run, *numbers) if numbers else self.run
 
 
+class _Draw(Host):
+    """Its first input is the shape of the result, which so is known without a draw."""
+
+    def infer_shape(self, fgraph: Any, node: Any, shapes: Any) -> Any:
+        return [tuple(plain_getitem(node.inputs[0], i) for i in range(self.otype.ndim))]
+
+
 def _draw(name: str) -> Callable[..., Any]:
     numbers = host_functions()[name]
 
@@ -46,7 +53,7 @@ def _draw(name: str) -> Callable[..., Any]:
             return numbers(tuple(sizes.tolist()), low, high, dtype, key)
 
         vector = pt.as_tensor(vector, dtype="int64")
-        return Host(drawn, str(numpy_dtype(dtype)), known)(vector, *loop.steps.get())
+        return _Draw(drawn, str(numpy_dtype(dtype)), known)(vector, *loop.steps.get())
 
     return contract(draw, name)
 

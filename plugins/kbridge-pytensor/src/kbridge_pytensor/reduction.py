@@ -7,7 +7,9 @@ from typing import Any
 
 import pytensor.tensor as pt
 from pytensor.gradient import disconnected_grad
+from pytensor.raise_op import CheckAndRaise
 
+from kbridge.errors import ShapeError
 from kbridge.symbolic.dtypes import accumulate
 from kbridge_pytensor.elementwise import is_float, truth
 from kbridge_pytensor.engine import contract
@@ -103,6 +105,12 @@ def largest_or(x: Any, axes: Any, value: float) -> Any:
     return disconnected_grad(x)
 
 
+_some = CheckAndRaise(
+    ShapeError,
+    "K.max, K.min: a reduced axis is empty, and no elements have no largest or smallest one.",
+)
+
+
 def _extreme(x: Any, axis: Any, keepdims: bool, function: Any) -> Any:
     """Equal largest elements share the derivative, of which PyTensor gives all to each."""
     axes = axes_of(x, axis)
@@ -110,6 +118,9 @@ def _extreme(x: Any, axis: Any, keepdims: bool, function: Any) -> Any:
         return x
     if x.type.dtype == "bool":
         x = pt.cast(x, "int8")
+    open_axes = [axis for axis in axes if x.type.shape[axis] is None]
+    if open_axes:  # compiled code finds infinity where there is nothing
+        x = _some(x, *(pt.gt(x.shape[axis], 0) for axis in open_axes))
     if is_float(x):
         hit = pt.cast(pt.eq(x, function(x, axis=axes, keepdims=True)), x.type.dtype)
         x = weighted(x, hit / pt.sum(hit, axis=axes, keepdims=True, dtype=hit.type.dtype))
@@ -123,7 +134,10 @@ def max(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 @contract
 def min(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    return _extreme(x, axis, keepdims, pt.min)
+    if is_float(x) or x.type.dtype == "bool":
+        return _extreme(x, axis, keepdims, pt.min)
+    # PyTensor negates, and of the least integer there is no negative.
+    return pt.invert(_extreme(pt.invert(x), axis, keepdims, pt.max))
 
 
 def _place(x: Any, axis: Any, function: Any) -> Any:
@@ -138,7 +152,9 @@ def argmax(x: Any, axis: Any = -1) -> Any:
 
 @contract
 def argmin(x: Any, axis: Any = -1) -> Any:
-    return _place(x, axis, pt.argmin)
+    if is_float(x) or x.type.dtype == "bool":
+        return _place(x, axis, pt.argmin)
+    return _place(pt.invert(x), axis, pt.argmax)
 
 
 def _running(x: Any, axis: int, function: Any) -> Any:
