@@ -286,7 +286,7 @@ known(
 known("refused", "conv1d/tuples/*", "a number may stand in a tuple", "rate must be rank 1")
 known(
     "refused",
-    "conv1d/1x2x5,2x2x3,1,causal,first/*",
+    "conv1d/1x2x5,2x2x3,1,causal,first/* conv1d/nothing_causal/*",
     "causal padding goes with both data formats",
     "When using causal padding",
 )
