@@ -353,10 +353,13 @@ def test_export_needs_a_format_and_one_part(K, tmp_path):
     """The four engines have none; the message names a backend that has."""
     x = K.placeholder((None, 2), name="x")
     file = tmp_path / "model"
-    with pytest.raises(errors.UnsupportedError, match=r"no file format .* kbridge-onnx"):
+    with pytest.raises(errors.UnsupportedError, match=r"no file format .* plugins/kbridge-onnx"):
         K.function([x], [x * 2.0]).export(file)
     metric = K.variable(1.0) * 1.0
     metric._is_metric = True
     with pytest.raises(errors.UnsupportedError, match="runs in two parts"):
         K.function([x], [x * 2.0, metric]).export(file)
+    for phase in (2, None, "train"):
+        with pytest.raises(errors.ArgumentError, match="phase must be 0, .*, or 1, for training"):
+            K.function([x], [x * 2.0]).export(file, phase=phase)
     assert not file.exists()

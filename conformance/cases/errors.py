@@ -51,6 +51,20 @@ fault(
     E.ShapeError,
     text=r"^K\.batch_dot: .*batch axis",
 )
+for _name, _call in {
+    "softmax": lambda K, t: K.softmax(t(2, 3), axis=None),
+    "argmax": lambda K, t: K.argmax(t(2, 3), axis=None),
+    "argmin": lambda K, t: K.argmin(t(2, 3), axis=None),
+    "expand-dims": lambda K, t: K.expand_dims(t(2, 3), axis=(0,)),
+    "sum": lambda K, t: [K.sum(t(2, 3), axis=1), K.sum(t(2, 3), axis=1.0)],
+}.items():
+    fault(
+        f"{_name}-axis-is-an-integer",
+        _call,
+        E.ArgumentTypeError,
+        TypeError,
+        text=r"^K\.\w+: (an )?axis must be an integer",
+    )
 fault(
     "axis-out-of-range",
     lambda K, t: K.sum(t(2, 3), axis=2),

@@ -63,7 +63,10 @@ class Contract(record.Now):
                 given = signature.bind_partial(*args, **kwargs).arguments
                 values = tuple(given.get(parameter, MISSING) for parameter in op.parameters)
                 args, kwargs = (), _found(op, translated(op, values, old))
-            bound = signature.bind(*args, **kwargs)
+            try:
+                bound = signature.bind(*args, **kwargs)
+            except TypeError as error:  # which does not name the function
+                raise TypeError(f"{op.name}() {error}") from None
             bound.apply_defaults()
             return self.apply(op, bound.args)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kbridge.errors import (
+    ArgumentError,
     ArgumentTypeError,
     FeedError,
     GraphError,
@@ -239,6 +240,10 @@ class Function:
         Not every engine has such a format: others raise UnsupportedError, and so does a function
         that the engine runs in more than one piece (with metrics, or with ``K.ctc_decode``).
         """
+        if not isinstance(phase, (int, np.integer)) or phase not in (0, 1):
+            raise ArgumentError(
+                f"phase must be 0, for a model that predicts, or 1, for training; got {phase!r}"
+            )
         if self._metrics is not None or self._program.rest is not None:
             raise UnsupportedError(
                 f"{self!r} cannot be exported, since it runs in two parts. Leave out the metrics, "

@@ -28,7 +28,7 @@ else:
         return tuple(x.shape)
 
 
-@functools.lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=4096, typed=True)  # 1.0 is no axis
 def _ints(value: Any) -> Any:
     """An axis, or a tuple of axes or sizes, as a tensor."""
     with tf.init_scope():  # the same one is used outside of the graph that is built now
@@ -111,6 +111,8 @@ def _transpose(x: Any) -> Any:
 
 
 def _expand_dims(x: Any, axis: Any) -> Any:
+    if axis.__class__ is not int:
+        raise TypeError(axis)  # TensorFlow would take (0,) for 0
     return _Kernels.ExpandDims(input=x, axis=_ints(axis))
 
 
