@@ -360,6 +360,6 @@ def test_export_needs_a_format_and_one_part(K, tmp_path):
     with pytest.raises(errors.UnsupportedError, match="runs in two parts"):
         K.function([x], [x * 2.0, metric]).export(file)
     for phase in (2, None, "train"):
-        with pytest.raises(errors.ArgumentError, match="phase must be 0, .*, or 1, for training"):
+        with pytest.raises(errors.ArgumentError, match=r"phase must be 0, .*, or 1, for training"):
             K.function([x], [x * 2.0]).export(file, phase=phase)
     assert not file.exists()
