@@ -240,6 +240,15 @@ def _dispatcher(op: Operation, engine: Any) -> list[str]:
 
 def _guard(op: Operation, engine: Any) -> str:
     """The condition under which the native function may be called at once."""
+    test = _operands(op, engine)
+    if test and op.along_one:
+        # Engines take None for all axes, (0,) or True for one.
+        return f"axis.__class__ is int and ({test})"
+    return test
+
+
+def _operands(op: Operation, engine: Any) -> str:
+    """The condition that the operands are native tensors of dtypes that go together."""
     names = [op.parameters[i] for i in op.operand_indices]
     required = len(op.parameters) - len(op.defaults)
     if op.random or not names or op.operand_indices[0] >= required:

@@ -46,6 +46,7 @@ class Operation:
     """
 
     __slots__ = (
+        "along_one",
         "composition",
         "defaults",
         "differentiable",
@@ -105,6 +106,8 @@ class Operation:
         if code.co_flags & 0x08:
             self.parameters += ("**" + code.co_varnames[code.co_argcount],)
         self.defaults = function.__defaults__ or ()
+        #: Whether it works along one axis, an integer.
+        self.along_one = function.__annotations__.get("axis") == "int"
         names = [name.rstrip("*?") for name in operands.split()]
         self.listed = operands.endswith("*")
         self.operand_indices = tuple(self.parameters.index(name) for name in names)

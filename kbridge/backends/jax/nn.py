@@ -16,11 +16,7 @@ tanh = jnp.tanh
 sigmoid = lax.logistic
 softplus = guarded(floating=True)(jax.nn.softplus)
 softsign = guarded(floating=True)(jax.nn.soft_sign)
-
-
-@guarded("axis", floating=True)
-def softmax(x: Any, axis: int = -1) -> Any:
-    return () if axis is None else jax.nn.softmax(x, axis)  # JAX would take all axes for None
+softmax = guarded("axis", floating=True)(jax.nn.softmax)
 
 
 @guarded(floating=True)

@@ -111,8 +111,6 @@ def _transpose(x: Any) -> Any:
 
 
 def _expand_dims(x: Any, axis: Any) -> Any:
-    if axis.__class__ is not int:
-        raise TypeError(axis)  # TensorFlow would take (0,) for 0
     return _Kernels.ExpandDims(input=x, axis=_ints(axis))
 
 

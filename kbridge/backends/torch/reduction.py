@@ -87,18 +87,11 @@ def all(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return torch.all(truth, axis, keepdims)
 
 
-def _one(axis: Any) -> None:
-    if axis is None:  # which PyTorch takes for all
-        raise TypeError("axis must be an integer, not None")
-
-
 def argmax(x: Any, axis: int = -1) -> Any:
-    _one(axis)
     return torch.argmax(x.byte() if x.dtype is torch.bool else x, axis)
 
 
 def argmin(x: Any, axis: int = -1) -> Any:
-    _one(axis)
     return torch.argmin(x.byte() if x.dtype is torch.bool else x, axis)
 
 
