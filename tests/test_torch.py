@@ -356,3 +356,10 @@ def test_updates_leave_a_frozen_variable_frozen_and_a_reader_its_value():
     assert kept.tolist() == [1.0]
     assert v.value.tolist() == [2.0]
     assert not v.value.requires_grad
+
+
+def test_a_target_that_is_no_class_under_vmap():
+    """A transform of PyTorch's raises another error for it than PyTorch itself."""
+    target, output = torch.tensor([[0, 2, 5, -1]]), torch.zeros(1, 4, 3)
+    cost = torch.func.vmap(lambda t, x: K.sparse_categorical_crossentropy(t, x, from_logits=True))
+    np.testing.assert_allclose(cost(target, output)[0], [np.log(3)] * 2 + [np.nan] * 2, rtol=1e-6)
