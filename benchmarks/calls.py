@@ -67,7 +67,8 @@ def by_kbridge(K: Any, nodes: int) -> Callable[[Any], Any]:
     w, b = K.variable(given["w"]), K.variable(given["b"])
     v = [K.variable(value) for value in given["v"]] if not nodes else []
     functions = {"dot": K.dot, "add": lambda a, b: a + b, "tanh": K.tanh}
-    return K.function([x], [written(steps(nodes), functions)(x, w, b, v)])  # type: ignore[no-any-return]
+    made: Callable[[Any], Any] = K.function([x], [written(steps(nodes), functions)(x, w, b, v)])
+    return made
 
 
 def by_hand(K: Any, nodes: int) -> Callable[[Any], Any]:

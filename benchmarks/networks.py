@@ -101,7 +101,8 @@ def step(K: Any, model: str, **options: Any) -> Callable[[Any], Any]:
     loss = K.mean(K.sparse_categorical_crossentropy(y, found, from_logits=True))
     gradients = K.gradients(loss, w)
     updates = [K.update_sub(v, RATE * g) for v, g in zip(w, gradients, strict=True)]
-    return K.function([x, y], [loss], updates, **options)  # type: ignore[no-any-return]
+    trains: Callable[[Any], Any] = K.function([x, y], [loss], updates, **options)
+    return trains
 
 
 def keras_step(
@@ -125,4 +126,5 @@ def keras_step(
     built.compile(getattr(keras.optimizers, optimizer)(RATE), loss)
     if initial is not None:
         built.set_weights(initial)
-    return built.train_on_batch  # type: ignore[no-any-return]
+    trains: Callable[[Any, Any], Any] = built.train_on_batch
+    return trains

@@ -62,7 +62,7 @@ def test_no_name_beside_the_contract() -> None:
 def test_an_unknown_name_is_an_attribute_error(backend: Lab) -> None:
     assert not hasattr(backend.K, "no_such_function")
     with pytest.raises(AttributeError, match="no_such_function"):
-        backend.K.no_such_function  # noqa: B018
+        backend.K.no_such_function  # noqa: B018  # the look-up is the test
 
 
 # --- the suite itself ------------------------------------------------------------------------

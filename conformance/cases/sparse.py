@@ -319,7 +319,7 @@ for _name, _call, _said in (
 ):
     fault(
         f"sparse-{_name}",
-        lambda K, t, call=_call: call(K, _sparse(K)),  # type: ignore[misc]
+        lambda K, t, call=_call: call(K, _sparse(K)),  # type: ignore[misc]  # a default
         E.UnsupportedError,
         NotImplementedError,
         text=rf"^K\.{_said}: .*sparse.*K\.to_dense",
@@ -472,7 +472,7 @@ for _name, _value, _said in (
 ):
     fault(
         f"sparse-feed-{_name}",
-        lambda K, t, value=_value: _feed(K, value),  # type: ignore[misc]
+        lambda K, t, value=_value: _feed(K, value),  # type: ignore[misc]  # a default
         E.FeedError,
         ValueError,
         text=rf"^f: .*{_said}",

@@ -30,6 +30,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+# Type checkers read each module's names here; at the run they come from the backend.
 if TYPE_CHECKING:
     from kbridge.api.control import *  # noqa: F403
     from kbridge.api.conv import *  # noqa: F403

@@ -122,7 +122,7 @@ def sparse_categorical_crossentropy(
 def _check_sizes(K: Any, target: Any, output: Any) -> None:
     """Raise where known sizes of the targets and of the outputs differ."""
     given, needed = K.int_shape(target), K.int_shape(output)[:-1]
-    if any(None not in (a, b) and a != b for a, b in zip(given, needed, strict=True)):
+    if shapes.differ(given, needed):
         raise ShapeError(
             f"K.sparse_categorical_crossentropy: outputs of {K.int_shape(output)}, the classes "
             f"last, need targets of {needed}, got {given}; give each output one target"

@@ -62,9 +62,11 @@ def main(argv: list[str]) -> int:
             try:
                 runs += _train({"backend": name, "models": models, "training": training}, advance)
             except KBridgeError as error:
+                if given.backend:
+                    raise
                 if not given.all:
-                    chosen = f" ({name!r} comes from {loader.choice().source}.)"
-                    raise type(error)(f"{error}{'' if given.backend else chosen}") from error
+                    why = f"({name!r} comes from {loader.choice().source}.)"
+                    raise type(error)(f"{error} {why}") from error
                 failures[name] = str(error)
     if runs:
         print(report.text(runs, models, not given.no_dropout))

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from kbridge.errors import ArgumentError, ShapeError
-from kbridge.symbolic.shapes import Dim, Shape, count, integer, shape_argument, show
+from kbridge.symbolic.shapes import Dim, Shape, count, differ, integer, shape_argument, show
 
 Padding: TypeAlias = Literal["valid", "same", "causal"]
 
@@ -110,11 +110,6 @@ def _check_steps(strides: tuple[int, ...], dilation: tuple[int, ...]) -> None:
             f"strides {strides} and dilation_rate {dilation} cannot both be above 1; "
             f"set one of them to 1"
         )
-
-
-def _differ(one: Shape, other: Shape) -> bool:
-    """Return whether two shapes of one rank have different known sizes somewhere."""
-    return any(a != b and a is not None and b is not None for a, b in zip(one, other, strict=True))
 
 
 # --- one axis --------------------------------------------------------------------------------
@@ -255,7 +250,7 @@ def conv_transpose(
     if target[0] is not None and x[0] is not None and target[0] != x[0]:
         raise ShapeError(f"the batch of output_shape {target} is not that of the input {x}")
     back = _windows(sizes, kernel[:-2], steps, gaps, rule)
-    if _differ(back, spatial):
+    if differ(back, spatial):
         raise ShapeError(
             f"output_shape {target} does not fit: a convolution of it with strides {steps} and "
             f'padding "{rule}" has the spatial sizes {back}, but the input has {spatial}'
@@ -304,13 +299,13 @@ def local_conv(
     if len(kernel) != 3:
         raise ShapeError(f"the kernel {kernel} must have the shape {wanted}")
     given = (None,) * n if output_shape is None else shape_argument(output_shape)
-    if len(given) != n or _differ(given, result):
+    if len(given) != n or differ(given, result):
         raise ShapeError(
             f"output_shape {show(output_shape)} does not fit: the numbers of windows are {result}"
         )
     result = tuple([b if a is None else a for a, b in zip(result, given, strict=True)])
     expected = (count(result), count((*sizes, channels)))
-    if _differ(kernel[:2], expected):
+    if differ(kernel[:2], expected):
         raise ShapeError(
             f"the kernel {kernel} must have the shape {wanted}, here {(*expected, kernel[2])}"
         )

@@ -155,6 +155,11 @@ def _padding_pair(entry: object) -> tuple[int, int]:
 # --- element by element ----------------------------------------------------------------------
 
 
+def differ(one: Shape, other: Shape) -> bool:
+    """Return whether two shapes of one rank have different known sizes somewhere."""
+    return any(a != b and a is not None and b is not None for a, b in zip(one, other, strict=True))
+
+
 def broadcast(a: Shape, b: Shape) -> Shape:
     """Return the shape in which ``a`` and ``b`` meet: aligned at the end, equal sizes or 1."""
     if a == b or not b:
